@@ -25,7 +25,7 @@ pub(crate) struct Registry {
     log: FxHashMap<u32, Vec<Change>>,
     /// For each known instance: the position of its last change in its service's log, and the change.
     last: FxHashMap<u32, (u32, bool)>,
-    /// The number of entries of a service's log that were sent to an asker, by asker and service.
+    /// The number of entries of a service's log that were sent to a requester, by requester and service.
     told: FxHashMap<(u32, u32), u32>,
     ordered: Ordered,
 }
@@ -100,7 +100,7 @@ impl Registry {
         self.tell(edda, travel, message, cx);
     }
 
-    /// Answers a look-up of a service with the changes since the last answer to the asker.
+    /// Answers a look-up of a service with the changes since the last answer to the requester.
     fn answer<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
         let asker = cx.envelope().from.as_u32().wrapping_sub(self.first);
         let Some(log) = self.log.get(&service) else {

@@ -36,7 +36,7 @@ pub enum ReloadError {
     Place {
         /// The name of the node.
         node: String,
-        /// The region or zone in its name.
+        /// The unknown region or zone in the name of the node.
         place: String,
         /// The word "region" or "zone".
         kind: &'static str,

@@ -49,8 +49,8 @@ pub struct EntryTotals {
 pub struct Percentile {
     /// The value of the percentile.
     pub time: Duration,
-    /// True if the percentile is a lower bound: some requests that were unanswered at the end were younger
-    /// than it.
+    /// True if the percentile is a lower bound, because some requests that were unanswered at the end had
+    /// waited for less than this time.
     pub is_lower_bound: bool,
 }
 

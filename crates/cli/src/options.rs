@@ -190,7 +190,7 @@ impl Options {
     }
 }
 
-/// Returns the flag that sets the size of the run, which conflicts with a graph file, if there is one.
+/// Returns the given flag that sets the size of the run, or `None`. Such a flag conflicts with a graph file.
 fn given_with_reload(values: &Values) -> Option<&'static str> {
     [("population", "-p"), ("regions", "-w")]
         .into_iter()

@@ -44,8 +44,8 @@ impl Acknowledgements {
         sequences.max().unwrap_or(0)
     }
 
-    /// Writes the waiting acknowledgements by `write`, which returns true if a command was applied. The
-    /// others wait again.
+    /// Passes the waiting acknowledgements to `write`, which returns true if a command was applied.
+    /// Acknowledgements that were not applied wait again.
     pub async fn flush<F: Future<Output = bool>>(&self, write: impl Fn(Command) -> F) {
         let turn = self.writing.lock().await;
         let all: Vec<Acknowledgement> = {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use tokio::sync::Semaphore;
 
-/// Passwords that wait for their turn.
+/// The maximum number of passwords that wait to be hashed or checked.
 const MOST_WAITING: usize = 256;
 
 /// Hashes and checks passwords.

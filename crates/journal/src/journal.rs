@@ -30,11 +30,11 @@ pub struct Journal {
     firsts: VecDeque<u64>,
     /// The last file.
     file: File,
-    /// The offset behind the last record of this file.
+    /// The offset of the end of the last record in this file.
     end: u64,
     /// The length of this file, including the zeros at its end.
     length: u64,
-    /// True if there is a torn record behind `end`.
+    /// True if there is a torn record after `end`.
     broken: bool,
 }
 

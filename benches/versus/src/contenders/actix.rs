@@ -40,7 +40,7 @@ impl Actor for PirateActor {
     type Context = Context<Self>;
 }
 
-/// A message of the work as a message of actix.
+/// The benchmark's message, wrapped as an actix message.
 struct Mail(Message<Addr<PirateActor>, Addr<FsmActor>>);
 
 impl ::actix::Message for Mail {
@@ -97,7 +97,7 @@ impl Actor for FsmActor {
     }
 }
 
-/// An answer of the work as a message of actix.
+/// The benchmark's answer, wrapped as an actix message.
 struct Reply(Answer);
 
 impl ::actix::Message for Reply {

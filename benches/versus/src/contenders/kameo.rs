@@ -43,10 +43,10 @@ impl Contender for Bounded {
 /// A function that makes a mailbox.
 type Make<A> = fn() -> (MailboxSender<A>, MailboxReceiver<A>);
 
-/// A message of the work as a message of kameo.
+/// The benchmark's message, wrapped as a kameo message.
 struct Mail(Message<ActorRef<PirateActor>, ActorRef<FsmActor>>);
 
-/// An answer of the work as a message of kameo.
+/// The benchmark's answer, wrapped as a kameo message.
 struct Reply(Answer);
 
 struct PirateActor(Pirate<ActorRef<PirateActor>, ActorRef<FsmActor>>);

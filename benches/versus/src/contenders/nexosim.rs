@@ -40,7 +40,7 @@ struct PirateModel {
     pirate: Option<Pirate<u32, ()>>,
 }
 
-/// An answer of the work as a message of nexosim.
+/// The benchmark's answer, wrapped as a nexosim message.
 #[derive(Clone, Copy)]
 struct Answered(Answer);
 

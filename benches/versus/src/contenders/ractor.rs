@@ -36,10 +36,10 @@ impl Contender for Ractor {
     }
 }
 
-/// A message of the work as a message of ractor.
+/// The benchmark's message, wrapped as a ractor message.
 struct Mail(Message<ActorRef<Mail>, ActorRef<Reply>>);
 
-/// An answer of the work as a message of ractor.
+/// The benchmark's answer, wrapped as a ractor message.
 struct Reply(Answer);
 
 struct PirateActor;

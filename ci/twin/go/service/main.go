@@ -1,4 +1,4 @@
-// A service of the laboratory: performs the steps of its description, and records spans with the OpenTelemetry SDK.
+// A service of the laboratory. It runs the steps of its endpoints and records spans with the OpenTelemetry SDK.
 // ../README.md has the description, which all languages share.
 package main
 

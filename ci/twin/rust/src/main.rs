@@ -1,5 +1,5 @@
-//! A service of the laboratory that performs the steps of its description and records spans with the OpenTelemetry SDK.
-//! The description, which is the same for all languages, is in ../README.md.
+//! A service of the laboratory. It runs the steps of its endpoints and records spans with the OpenTelemetry SDK.
+//! ../README.md describes the service; the services in all languages behave alike.
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 pub struct FieldChange {
     /// The path of the field, as in [`Setting`](crate::Setting).
     pub path: String,
-    /// The value before; `None` if the field is new.
+    /// The value before the change; `None` if the field is new.
     pub before: Option<String>,
-    /// The value after; `None` if the field was removed.
+    /// The value after the change; `None` if the field was removed.
     pub after: Option<String>,
 }
 
@@ -25,7 +25,7 @@ const MOST: usize = 500;
 /// The maximum length of a shown value, in characters; longer values are shortened.
 const MOST_SHOWN: usize = 80;
 
-/// Lists the fields in which a definition differs from the one before, in the order of their paths.
+/// Lists the fields in which a definition differs from its earlier version, in the order of their paths.
 pub fn changes(before: &Definition, after: &Definition) -> Vec<FieldChange> {
     let [before, after] = [before, after].map(|definition| {
         // Plain data with string keys can always be written.

@@ -45,11 +45,11 @@ impl ServiceUse {
 pub struct ServiceChange {
     /// The name of the service.
     pub name: String,
-    /// Its use after the change; `None` if the service was removed.
+    /// The mean contribution after the change; `None` if the service was removed.
     pub now: Option<ServiceUse>,
-    /// Its use before the change; `None` if the service is new, or nothing is compared.
+    /// The mean contribution before the change; `None` if the service is new, or nothing is compared.
     pub base: Option<ServiceUse>,
-    /// The services that it calls after the change.
+    /// The services that the service calls after the change.
     pub calls: Vec<String>,
 }
 

@@ -107,7 +107,7 @@ impl ManifestPatch {
         say(is_own, "the script of the endpoints");
     }
 
-    /// Retries and time-outs.
+    /// Adds the retries and time-outs of calls to a host.
     fn route(&mut self, host: &str, policy: &CallPolicy) {
         let mut http = Map::new();
         match policy.retries {
@@ -157,7 +157,7 @@ impl ManifestPatch {
         }
     }
 
-    /// Pools, ejection and balance.
+    /// Adds connection pools, outlier ejection and load balancing.
     fn destination(&mut self, host: &str, policy: &CallPolicy) {
         let mut traffic = Map::new();
         let mut pool = Map::new();

@@ -3,7 +3,7 @@
 use crate::package::Package;
 use std::collections::HashMap;
 
-/// Names by their numbers.
+/// Interned names, which are looked up by number.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     numbers: HashMap<Box<str>, u32>,

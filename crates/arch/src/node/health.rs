@@ -20,7 +20,7 @@ pub(super) enum Deferred {
 /// The current faults. Faults of one kind may overlap; each ends separately.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Health {
-    /// The number of faults that have killed it, including the chaos monkey.
+    /// The number of faults that have killed the instance, including the chaos monkey.
     pub(super) killed: u32,
     /// The number of reasons, other than being killed, to be in no registry.
     pub(super) away: u32,

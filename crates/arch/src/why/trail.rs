@@ -24,7 +24,7 @@ pub(crate) enum Record {
         waited: u64,
         slowed: u64,
     },
-    /// A call during a visit that was answered.
+    /// An answered call, made during the visit `parent`.
     Call {
         parent: u64,
         span: u64,
@@ -32,7 +32,7 @@ pub(crate) enum Record {
         sent: u64,
         received: u64,
     },
-    /// A call during a visit that timed out.
+    /// A call that timed out, made during the visit `parent`.
     GivenUp {
         parent: u64,
         service: u32,

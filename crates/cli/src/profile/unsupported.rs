@@ -7,10 +7,10 @@ use std::path::Path;
 pub enum Profile {}
 
 impl Profile {
-    /// Always fails, because samples need the signals of Unix.
+    /// Fails, because sampling needs Unix signals.
     ///
     /// # Errors
-    /// Always fails.
+    /// Always.
     pub fn begin(_: &Path) -> Result<Profile> {
         bail!("-cpuprofile needs Linux or macOS; use a profiler of this system")
     }

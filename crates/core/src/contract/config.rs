@@ -283,7 +283,7 @@ impl Latency {
     }
 }
 
-/// Returns the two halves of the product combined by xor, a mixing function that costs one multiplication.
+/// Mixes two numbers: multiplies them and returns the xor of the two halves of the product.
 #[inline]
 pub(crate) const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;

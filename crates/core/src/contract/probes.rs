@@ -68,7 +68,7 @@ pub enum Sample {
 }
 
 impl Probes {
-    /// Whether nothing was recorded.
+    /// True if nothing was recorded.
     pub fn is_empty(&self) -> bool {
         *self == Probes::default()
     }
@@ -124,13 +124,13 @@ impl Probes {
 pub struct Gauge {
     /// The value set last.
     pub value: f64,
-    /// The time when it was set.
+    /// The time when the gauge was set.
     pub at: Time,
-    /// The actor that set it.
+    /// The actor that set the gauge.
     pub by: Addr,
-    /// The lowest value that it has had.
+    /// The lowest value of the gauge so far.
     pub least: f64,
-    /// The highest value that it has had.
+    /// The highest value of the gauge so far.
     pub greatest: f64,
 }
 

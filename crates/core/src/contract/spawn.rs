@@ -26,7 +26,7 @@ impl Spawn {
         Spawn::with(1, Names::One(name.into()))
     }
 
-    /// Spawns `count` actors with the names `<prefix><index><suffix>`, which are made on request and never stored.
+    /// Spawns `count` actors with the names `<prefix><index><suffix>`. A name is built when needed and never stored.
     pub fn many(
         count: u32,
         prefix: impl Into<Cow<'static, str>>,

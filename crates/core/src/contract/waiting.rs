@@ -40,17 +40,17 @@ impl LibraryWait {
 pub enum WaitReason {
     /// The actor waits for any event.
     Message,
-    /// An event that a selective receive at this source location accepts.
+    /// The actor waits for an event that the selective receive at this source location accepts.
     Selected(&'static Location<'static>),
-    /// The answer from this actor.
+    /// The actor waits for an answer from this actor.
     Answer(Addr),
-    /// The end of a sleep.
+    /// The actor sleeps.
     Sleep,
-    /// The addresses of actors that it spawns.
+    /// The actor waits for the addresses of actors that it spawns.
     Spawn,
     /// Any other wait.
     Other,
-    /// A foreign future that holds the actor's waker, such as a timer or socket of tokio.
+    /// The actor waits for a foreign future that holds its waker, such as a timer or socket of tokio.
     Foreign,
 }
 

@@ -319,7 +319,7 @@ struct Gifts {
 }
 
 impl Gifts {
-    /// Returns the next messages of `count` pirates, each of which has drawn `used_before` random numbers.
+    /// Takes the messages for the next `pirates` pirates, each of which has drawn `used_before` random numbers.
     fn take(&mut self, pirates: u32, used_before: u64) -> Share {
         let share = Share {
             period_ms: self.period_ms,

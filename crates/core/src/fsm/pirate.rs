@@ -1,6 +1,7 @@
 //! The pirate: 96 bytes of plain data, and its reactions to events.
 //!
-//! The state machine is written once, for any context; the two forms differ only in their caller.
+//! One state machine serves the handler form and the async form of a pirate: it is generic over the context, and only
+//! its caller differs.
 
 #[cfg(feature = "serde")]
 mod kind;

@@ -20,7 +20,7 @@ struct Chunk {
     block: *const Block,
 }
 
-/// The bytes of a chunk, if no event is larger.
+/// The minimum size of a chunk in bytes. Chunks are larger if the largest event needs more.
 const CHUNK: usize = 8192;
 
 /// Events in the order in which they were written.

@@ -124,7 +124,7 @@ struct Body<'a, M: Message, B> {
     relay: Waker,
     /// True if the mailbox has the waker of the body's poller.
     attached: bool,
-    /// True if it is counted as idle.
+    /// True if the body is counted as idle.
     idle: bool,
 }
 
@@ -149,7 +149,8 @@ impl<'a, M: Message, B> Body<'a, M, B> {
     }
 }
 
-/// Reports a panic of a destructor, because a runtime that ends may drop a life without polling it.
+/// Drops the actor's state and reports a panic of its destructor, because a runtime that ends may drop a body without
+/// polling it again.
 impl<M: Message, B> Drop for Body<'_, M, B> {
     fn drop(&mut self) {
         if self.body.is_some()

@@ -43,7 +43,7 @@ enum Work {
 /// An actor's life in the pool.
 pub(super) struct Job {
     turn: Turn,
-    /// `None` when the life is over. Only the worker that has taken the job locks it.
+    /// `None` when the actor has ended. Only the worker that has taken the job from the queue locks this field.
     life: Mutex<Option<Life>>,
     ready: Arc<Sender<Work>>,
 }

@@ -138,7 +138,7 @@ pub(super) struct Visit {
 impl Visit {
     /// Prevents further tasks, and waits until the current ones have ended, as they do when woken.
     pub(super) fn end(self, wake: impl FnOnce()) {
-        /// The time that the runtime has for them.
+        /// The time after which the run drops the remaining tasks itself.
         const PATIENCE: Duration = Duration::from_millis(50);
         let Visit { guest, handle } = self;
         let mut lives = lock(&guest.lives);

@@ -120,7 +120,7 @@ impl Kernel {
         }
     }
 
-    /// `msync`.
+    /// `msync`: with `MS_SYNC`, syncs the files of the mappings in the range.
     pub(super) fn msync(
         &mut self,
         start: usize,

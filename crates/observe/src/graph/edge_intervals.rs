@@ -28,7 +28,7 @@ pub(crate) struct EdgeInterval {
     pub(crate) again: bool,
 }
 
-/// The bytes of a spell.
+/// The size of an interval in bytes.
 const SIZE: usize = 32;
 
 /// The number of intervals that are written or read at once.
@@ -62,7 +62,7 @@ impl EdgeInterval {
     }
 }
 
-/// The ends of each forgotten edge, and the number of its last interval.
+/// The source and target of each forgotten edge, and the number of its last interval.
 pub(crate) type EndedEdges = Vec<((u32, u32), u32)>;
 
 /// All intervals of a run, by the numbers of their edges, which increase by one from 1.

@@ -76,8 +76,8 @@ struct Run<'a, F, T> {
 }
 
 impl<F: Format, T: Serialize> Run<'_, F, T> {
-    /// Takes values until none is left or a value before the next one has failed. Each value is a
-    /// separate block.
+    /// Serializes values, each as a separate block, until no value is left or an earlier value has
+    /// failed.
     fn work(&self, part: &mut WorkerBuffer) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);

@@ -68,8 +68,8 @@ impl Table {
         cells > FREE_CELLS + CELLS_PER_VALUE * (self.values + more)
     }
 
-    /// Adds a row. Amortised O(tokens); no allocation for known columns and words. Returns its approximate
-    /// additional memory in bytes.
+    /// Adds a row and returns the approximate memory in bytes that the row adds. Takes amortised O(tokens) time, and
+    /// allocates nothing if the table already has the row's columns and words.
     #[inline]
     pub fn push(&mut self, region: &str, tokens: &Tokens, time: i64, hasher: &Seeded) -> usize {
         let row = self.rows();

@@ -19,7 +19,7 @@ pub(super) enum Vector<'a> {
     Unsigned(Lane<'a, u64>),
     Boolean(Lane<'a, bool>),
     Text(Texts<'a>),
-    /// A value per row, of whatever type.
+    /// Values of different types, one for each row.
     Mixed(Cow<'a, [Option<Value>]>),
 }
 
@@ -91,7 +91,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// The times of these rows.
+    /// Returns the times of these rows as integers.
     pub(super) fn times(times: &'a [i64], rows: &'a Rows) -> Vector<'a> {
         Vector::Integer(Lane {
             values: chosen(times, rows),
@@ -148,7 +148,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// Whether a row has a value.
+    /// True if a row has a value.
     pub(super) fn any_present(&self) -> bool {
         !matches!(self, Vector::Missing) && self.present().is_none_or(|cells| cells.contains(&true))
     }

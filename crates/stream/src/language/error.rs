@@ -69,7 +69,7 @@ pub enum Problem {
     NotHere {
         /// The name of a node, or of a property and its node.
         node: String,
-        /// What to use instead.
+        /// The feature to use instead, as a part of the message.
         instead: &'static str,
     },
     /// The expression is too deep or too long.

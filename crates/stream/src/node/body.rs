@@ -175,9 +175,9 @@ impl Alignment {
 
 /// The next action of a node.
 enum NodeInput {
-    /// Handle the received element.
+    /// An element was received.
     Arrived(Arrival),
-    /// Handles a strike of its clock.
+    /// The node's clock has struck at this time.
     Strike(i64),
 }
 

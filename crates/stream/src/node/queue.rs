@@ -75,7 +75,7 @@ struct Inner {
     /// Notified when the queue has capacity, is empty, or is closed.
     drained: Notify,
     deliver: Mutex<Deliver>,
-    /// The file that the queue appends to, if it does.
+    /// The file to which the queue appends, if any.
     file: Option<Append>,
 }
 
@@ -86,7 +86,7 @@ struct State {
     bytes: usize,
     /// The body that is being delivered.
     current: Option<Undelivered>,
-    /// True while a thread runs.
+    /// True while the thread that delivers bodies runs.
     running: bool,
     mode: Mode,
 }

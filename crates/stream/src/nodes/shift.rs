@@ -22,7 +22,7 @@ pub(crate) const KIND: Kind = Kind {
 pub struct Shift {
     /// The distance by which timestamps are moved.
     pub by: Duration,
-    /// True if they are moved to an earlier time.
+    /// True if timestamps are moved to an earlier time.
     pub back: bool,
 }
 
@@ -75,7 +75,7 @@ impl Definition for Shift {
 
 /// The operator of a `shift`.
 struct ShiftOperator {
-    /// Nanoseconds.
+    /// The distance in nanoseconds by which timestamps are moved; negative towards the past.
     by: i64,
 }
 

@@ -111,7 +111,7 @@ impl Span {
     }
 }
 
-/// The side of a span, its location, the other end, and its times.
+/// The side of a span, its location, the location of its peer, its start and its end.
 type Sided = (Side, At, Option<u32>, u64, Option<u64>);
 
 fn add_side(

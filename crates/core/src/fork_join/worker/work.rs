@@ -167,7 +167,7 @@ impl Worker {
             .or_else(|| others().find_map(|other| self.steal_from(other, patiently)))
     }
 
-    /// Takes some halves that were woken on another worker.
+    /// Moves some of the woken halves of another worker to this one, and returns the first.
     fn steal_from(&self, other: &Worker, patiently: bool) -> Option<NonNull<Job>> {
         let offers = &other.public.offers;
         if patiently && offers.load(Ordering::Relaxed) {

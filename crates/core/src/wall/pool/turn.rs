@@ -62,10 +62,10 @@ mod loom {
     use loom::sync::{Arc, Mutex};
     use loom::thread;
 
-    /// A job that reads the values that its wakers have written, with its place in the run queue.
+    /// A job and its count in the run queue. When the job runs, it reads the value that its wakers have written.
     struct Job {
         turn: Turn,
-        /// The number of times that it is in the queue.
+        /// The number of times that the job is in the queue.
         queue: Mutex<u32>,
         /// The value that wakers write before they wake it.
         written: AtomicU64,

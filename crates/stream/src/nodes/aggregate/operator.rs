@@ -1,4 +1,4 @@
-//! The work of an aggregate: one point for a window, or a window of distinct values.
+//! The operator of an aggregate. It reduces a window to one point, or to its distinct values.
 
 use super::number::{Number, Sum, median, stddev};
 use super::{Aggregate, Aggregation};

@@ -2,7 +2,7 @@
 
 /// Why a sender finds no capacity.
 pub(in crate::edge) enum Lack {
-    /// The edge is full as long as the head has this value, and its policy is to block.
+    /// The edge is full as long as the receiver's position has this value, and its policy is to block.
     Full(u64),
     /// The policy is to drop the message.
     Drop,
@@ -11,7 +11,7 @@ pub(in crate::edge) enum Lack {
 
 /// The sender's view of the other end.
 pub(in crate::edge) enum Look {
-    /// The head, and the capacity in messages.
+    /// The receiver's position, and the free capacity in messages.
     At(u64, u64),
     Aborted,
 }
