@@ -50,7 +50,7 @@ impl Passwords {
         self.blocking(move || hash(params, &password)).await
     }
 
-    /// Checks a password against a hash. Without a hash it takes as long and fails.
+    /// Checks a password against a hash. Without a hash the check takes the same time and fails.
     pub async fn check(
         &self,
         password: String,

@@ -77,14 +77,14 @@ where
     }
 }
 
-/// The owner of a life.
+/// The actor to which a life belongs.
 struct Whose<M: Message> {
     system: RunHandle<M>,
     cell: Arc<Cell<M>>,
     who: Addr,
 }
 
-/// Handles the remains of an actor that has ended.
+/// Records the end of an actor: stores its panic, closes its mailbox, and notifies its parent or ends the run.
 fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
     let (reason, panic) = match exit {
         Exit::Returned => (Reason::Returned, None),

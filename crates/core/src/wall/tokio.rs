@@ -1,10 +1,10 @@
-//! A tokio task per actor, on a runtime of its own with [`Config::workers`] threads, or on one that
-//! is there already.
+//! A tokio task per actor, on the run's own runtime with [`Config::workers`] threads, or on a runtime of the
+//! caller.
 //!
-//! A runtime of its own is dropped when the run is over, and every task with it. On another's the tasks end
+//! The run's own runtime is dropped with all tasks when the run is over. On the caller's runtime the tasks end
 //! by themselves: each is woken, sees that the run is over, and drops its body. The run waits until the last
-//! has done so. If that takes long, because that runtime is busy or nobody drives it, the run takes the lives
-//! out of the tasks and drops them itself.
+//! task has ended. If that takes long, because the runtime is busy or nobody drives it, the run takes the lives
+//! (the futures of the actors) out of the tasks and drops them itself.
 //!
 //! [`Config::workers`]: crate::Config::workers
 
@@ -49,13 +49,13 @@ pub(super) struct Tasks {
     guest: Option<Arc<Guest>>,
 }
 
-/// The resources with which a run on an existing runtime ends well.
+/// The state with which a run on the caller's runtime ends its tasks.
 struct Guest {
     cancel: CancelToken,
     /// True if no more tasks may begin.
     over: AtomicBool,
     lives: Mutex<Lives>,
-    /// A life has ended when the run is over.
+    /// Notified when a life ends after the run is over.
     gone: Condvar,
 }
 
@@ -69,7 +69,7 @@ struct Lives {
 /// The life that a task runs: locked while it is polled, `None` when it has ended.
 type Slot = Mutex<Option<Life>>;
 
-/// A life as a task. If the runtime drops that before it has ended, the run is over.
+/// A life as a task. If the runtime drops the task before the life has ended, the run is cancelled.
 struct Task {
     guest: Arc<Guest>,
     number: u64,
@@ -101,7 +101,7 @@ impl Drop for Task {
 }
 
 impl Guest {
-    /// A life has ended.
+    /// Removes a life that has ended.
     fn forget(&self, number: u64) {
         lock(&self.lives).all.remove(&number);
         if self.over.load(Acquire) {
@@ -136,7 +136,7 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// Prevents further tasks, and waits until the current ones have ended, as they do when woken.
+    /// Prevents further tasks, calls `wake` to wake the current ones, and waits until they have ended.
     pub(super) fn end(self, wake: impl FnOnce()) {
         /// The time after which the run drops the remaining tasks itself.
         const PATIENCE: Duration = Duration::from_millis(50);
@@ -165,7 +165,7 @@ impl Visit {
 }
 
 impl Tasks {
-    /// Tasks of a runtime that is the run's own.
+    /// Tasks on the run's own runtime.
     pub(super) fn own(runtime: &Runtime) -> Tasks {
         Tasks {
             handle: runtime.handle().clone(),
