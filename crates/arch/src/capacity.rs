@@ -13,14 +13,12 @@ pub use sized::{Sized, instances};
 pub(crate) use slo::is_same_kind;
 pub use slo::{Slo, SloError, SloMeasure};
 
-use crate::experiment::{Estimate, in_parallel};
+use crate::experiment::{Estimate, in_parallel, run_once};
 use crate::package::Package;
 use crate::plan::{Plan, SimulateError};
 use crate::topology::{Service, Topology};
 use crate::totals::EntryTotals;
-use crate::workload::simulate;
-use corsair::{Config, Executor, Outcome};
-use std::num::NonZeroUsize;
+use corsair::Config;
 use std::time::Duration;
 
 /// The parameters of a search.
@@ -549,21 +547,16 @@ impl Trial<'_> {
             }),
             ..measuring(self.plan, measured, limit)
         };
-        let config = Config {
-            seed: self.config.seed.wrapping_add(number),
-            workers: NonZeroUsize::MIN,
-            ..self.config.clone()
-        };
+        let seed = self.config.seed.wrapping_add(number);
         let mut topology = self.topology.clone();
         for service in &mut topology.services {
             if let Some(load) = load {
                 service.load = service.load.as_ref().and_then(|l| l.at_rate(load));
             }
         }
-        let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan)?;
-        if report.outcome == Outcome::Cancelled {
+        let Some((_, totals)) = run_once(self.config, topology, &plan, seed)? else {
             return Ok(None);
-        }
+        };
         let slowest = |part: f64| {
             let at = |entry: &EntryTotals| entry.percentile(part).time;
             totals.entries.values().map(at).max().unwrap_or_default()

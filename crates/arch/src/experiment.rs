@@ -4,7 +4,7 @@ use crate::plan::{Plan, SimulateError};
 use crate::topology::Topology;
 use crate::totals::{EntryTotals, Totals};
 use crate::workload::simulate;
-use corsair::{Config, Executor, Outcome};
+use corsair::{Config, Executor, Outcome, Report};
 use parking_lot::Mutex;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,17 +74,25 @@ pub fn measure(
     plan: &Plan,
     seed: u64,
 ) -> Result<Option<Measurement>, SimulateError> {
+    let counted = plan.duration.saturating_sub(plan.warm_up);
+    let run = run_once(config, topology.clone(), plan, seed)?;
+    Ok(run.map(|(_, totals)| measured(&totals, counted)))
+}
+
+/// Runs a topology once on one thread. `None` if the run was cancelled.
+pub(crate) fn run_once(
+    config: &Config,
+    topology: Topology,
+    plan: &Plan,
+    seed: u64,
+) -> Result<Option<(Report, Totals)>, SimulateError> {
     let config = Config {
         seed,
         workers: NonZeroUsize::MIN,
         ..config.clone()
     };
-    let (report, totals) = simulate(Executor::Virtual, &config, topology.clone(), plan)?;
-    if report.outcome == Outcome::Cancelled {
-        return Ok(None);
-    }
-    let counted = plan.duration.saturating_sub(plan.warm_up);
-    Ok(Some(measured(&totals, counted)))
+    let run = simulate(Executor::Virtual, &config, topology, plan)?;
+    Ok((run.0.outcome != Outcome::Cancelled).then_some(run))
 }
 
 /// Computes the measurements of a run from its totals. `counted` is the time during which requests

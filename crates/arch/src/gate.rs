@@ -33,16 +33,14 @@ pub use services::{ServiceChange, ServiceUse};
 pub use side::{GateSide, SideError};
 
 use crate::capacity::{Slo, SloError, SloMeasure, measuring};
-use crate::experiment::{Estimate, in_parallel};
+use crate::experiment::{Estimate, in_parallel, run_once};
 use crate::package::Package;
 use crate::plan::{Plan, SimulateError};
 use crate::topology::Topology;
 use crate::totals::Totals;
-use crate::workload::simulate;
-use corsair::{Config, Executor, Outcome};
+use corsair::Config;
 use interval::Observed;
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The objectives of a gate, and the parameters of its decision.
@@ -279,15 +277,9 @@ fn measure(
     rules: &GateRules,
     seed: u64,
 ) -> Result<Option<Measured>, SimulateError> {
-    let config = Config {
-        seed,
-        workers: NonZeroUsize::MIN,
-        ..config.clone()
-    };
-    let (report, totals) = simulate(Executor::Virtual, &config, topology.clone(), plan)?;
-    if report.outcome == Outcome::Cancelled {
+    let Some((_, totals)) = run_once(config, topology.clone(), plan, seed)? else {
         return Ok(None);
-    }
+    };
     let observed = rules.slos.iter().map(|slo| observed(slo, &totals));
     Ok(Some(Measured {
         observed: observed.collect(),

@@ -2,18 +2,16 @@
 
 use crate::definition::{FaultKind, PlaceFault};
 use crate::duration_text::{TimeSpan, duration};
-use crate::experiment::{Measurement, measured};
+use crate::experiment::{Measurement, measured, run_once};
 use crate::plan::SimulateError;
 use crate::setup::{Setup, SetupError};
 use crate::topology::Topology;
 use crate::totals::Totals;
 use crate::variant::{DefinitionText, Setting};
-use crate::workload::simulate;
-use corsair::{Config, Executor, Outcome};
+use corsair::Config;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -240,8 +238,6 @@ impl Hunt {
         let interval = (plan.duration / 50).max(Duration::from_millis(10));
         plan.interval = Some(interval);
         let config = Config {
-            seed,
-            workers: NonZeroUsize::MIN,
             traces: false,
             ..config.clone()
         };
@@ -249,10 +245,9 @@ impl Hunt {
         let names: Vec<String> = (topology.services.iter())
             .map(|service| service.name.clone())
             .collect();
-        let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan)?;
-        if report.outcome == Outcome::Cancelled {
+        let Some((report, totals)) = run_once(&config, topology, &plan, seed)? else {
             return Ok(None);
-        }
+        };
         // Services find each other during the warm-up, which nothing has to recover from.
         let over = over.max(plan.warm_up);
         // Without a fault there is nothing to recover from.

@@ -16,17 +16,15 @@ mod tests;
 use crate::capacity::{Slo, SloMeasure};
 use crate::definition::{Definition, Fault, Rate, RatePoint};
 use crate::duration_text::TimeSpan;
-use crate::experiment::{Estimate, in_parallel};
+use crate::experiment::{Estimate, in_parallel, run_once};
 use crate::package::Package;
 use crate::plan::{Plan, SimulateError};
 use crate::timeline::Slice;
 use crate::topology::{Scale, Topology};
 use crate::totals::Totals;
 use crate::variant::{DefinitionText, Setting};
-use crate::workload::simulate;
-use corsair::{Config, Executor, Outcome};
+use corsair::Config;
 use serde::Serialize;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The disturbance of the system.
@@ -333,20 +331,14 @@ fn trial(
     length: Duration,
     seed: u64,
 ) -> Result<Option<Trial>, SimulateError> {
-    let config = Config {
-        seed,
-        workers: NonZeroUsize::MIN,
-        ..config.clone()
-    };
     let plan = Plan {
         duration: rules.at + length + rules.after,
         interval: Some(rules.interval),
         ..Plan::default()
     };
-    let (report, totals) = simulate(Executor::Virtual, &config, topology.clone(), &plan)?;
-    if report.outcome == Outcome::Cancelled {
+    let Some((_, totals)) = run_once(config, topology.clone(), &plan, seed)? else {
         return Ok(None);
-    }
+    };
     let missed = missed(topology, &totals, &rules.slos);
     Ok(Some(class(&missed, rules, length)))
 }

@@ -28,13 +28,13 @@ pub use path::Part;
 pub(crate) use trail::{Record, Trail};
 
 use crate::capacity::{Slo, SloError, SloMeasure, is_same_kind};
-use crate::experiment::{Estimate, in_parallel};
+use crate::experiment::{Estimate, in_parallel, run_once};
 use crate::load::LoadText;
 use crate::package::Package;
 use crate::plan::{Plan, SimulateError};
 use crate::topology::{Scale, Topology};
 use crate::variant::DefinitionText;
-use crate::workload::{Architecture, simulate};
+use crate::workload::Architecture;
 use corsair::{Config, Executor, Outcome};
 use path::{Key, Sums};
 use std::collections::BTreeMap;
@@ -323,12 +323,12 @@ fn measure(
     number: usize,
 ) -> Result<Option<RunValue>, SimulateError> {
     let config = seeded(config, number);
-    let (report, totals) = simulate(Executor::Virtual, &config, topology.clone(), plan)?;
+    let run = run_once(&config, topology.clone(), plan, config.seed)?;
     let errors = Slo {
         measure: SloMeasure::Errors,
         ..slo.clone()
     };
-    Ok((report.outcome != Outcome::Cancelled).then(|| RunValue {
+    Ok(run.map(|(_, totals)| RunValue {
         time: slo.value(&totals),
         errors: errors.value(&totals),
     }))

@@ -3,9 +3,12 @@
 //! If a reader closes stdout early (`| head -1`), only the printing stops: the run continues, writes its files, and
 //! reports no error.
 
+use anyhow::{Context, Result, anyhow};
+use corsair_observe::Replacement;
 use parking_lot::Mutex;
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -144,6 +147,23 @@ impl Write for Stdout {
     fn flush(&mut self) -> io::Result<()> {
         self.when_open((), Write::flush)
     }
+}
+
+/// Writes a text to the file of `--out`, which it replaces, or prints it if no file is given.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_or_print(out: Option<&Path>, text: &str) -> Result<()> {
+    match out {
+        None => Console::new(true).print(|out| out.write_all(text.as_bytes())),
+        Some(path) => {
+            let mut file = Replacement::begin(path).context("--out")?;
+            let written = file.writer().write_all(text.as_bytes());
+            written.map_err(|error| anyhow!(file.failed(error)))?;
+            file.finish().context("--out")?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints an error on stderr.

@@ -97,7 +97,7 @@ mod tests {
             panic!("the interval has the limit in it");
         };
         assert!(more > 3, "{more}");
-        // At the limit no number of runs decides, unless there is no chance in it.
+        // At the limit no number of runs decides, unless all runs have the same value.
         assert_eq!(judged(slo, &[0.09, 0.11], 1000), Verdict::Undecided(None));
         assert_eq!(judged(slo, &[0.1, 0.1, 0.1], 1000), Verdict::Met);
     }

@@ -5,6 +5,7 @@ use super::*;
 use crate::setup::Setup;
 use crate::topology::Scale;
 use crate::variant::{DefinitionText, Setting};
+use std::num::NonZeroUsize;
 
 /// Web servers, a cart and a database, each at a third of its capacity or below.
 const SHOP: &str = r#"{"arch": "shop", "services": [

@@ -1,10 +1,8 @@
 //! `corsair compose2arch`: converts a docker-compose file to a definition.
 
-use crate::console::Console;
-use anyhow::{Context, Result, anyhow};
+use crate::console::write_or_print;
+use anyhow::{Result, anyhow};
 use clap::Args;
-use corsair_observe::Replacement;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The flags of `corsair compose2arch`.
@@ -34,17 +32,7 @@ impl ComposeArgs {
 /// # Errors
 /// If the file is invalid, or if the definition cannot be written.
 pub fn run(args: &ComposeArgs) -> Result<()> {
-    let text = definition(args)?;
-    match &args.out {
-        None => Console::new(true).print(|out| out.write_all(text.as_bytes())),
-        Some(path) => {
-            let mut file = Replacement::begin(path).context("--out")?;
-            let written = file.writer().write_all(text.as_bytes());
-            written.map_err(|error| anyhow!(file.failed(error)))?;
-            file.finish().context("--out")?;
-        }
-    }
-    Ok(())
+    write_or_print(args.out.as_deref(), &definition(args)?)
 }
 
 #[cfg(feature = "compose")]

@@ -1,6 +1,6 @@
 //! `corsair host`: programs of this machine in a simulation, by the program `corsair-host`.
 //!
-//! It is a program of its own because it defines symbols of the C library, which this one shall keep.
+//! That command is a separate program, because it defines symbols of the C library, which this program must not replace.
 
 use anyhow::{Result, anyhow};
 use clap::Args;

@@ -1,11 +1,10 @@
 //! `corsair patch`: from a definition to patches of the manifests that it was imported from.
 
 use crate::commands::variants;
-use crate::console::Console;
-use anyhow::{Context, Result, anyhow};
+use crate::console::write_or_print;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use corsair_arch::{Setting, manifest_patch};
-use corsair_observe::Replacement;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -33,16 +32,7 @@ pub fn run(args: &PatchArgs) -> Result<()> {
     let text = variants::find(&args.arch, &args.arch_dir)?;
     let checked = text.with(&args.set).map_err(|error| anyhow!("{error}"))?;
     let patch = manifest_patch(checked.definition());
-    let text = patch.to_text();
-    match &args.out {
-        None => Console::new(true).print(|out| out.write_all(text.as_bytes())),
-        Some(path) => {
-            let mut file = Replacement::begin(path).context("--out")?;
-            let written = file.writer().write_all(text.as_bytes());
-            written.map_err(|error| anyhow!(file.failed(error)))?;
-            file.finish().context("--out")?;
-        }
-    }
+    write_or_print(args.out.as_deref(), &patch.to_text())?;
     for said in &patch.left_out {
         let _ = writeln!(io::stderr(), "  left out      {said}");
     }
