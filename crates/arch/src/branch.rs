@@ -181,8 +181,9 @@ fn shape(script: &Script) -> Shape {
     }
 }
 
-/// True if a load may replace another: counters are by kind of request, and users and timers of one form of
-/// load have no meaning in another.
+/// True if a run that was saved with one load can resume with the other. Both need the same kinds of requests, because
+/// counters are kept by kind, and the same form of load, because the state of users and timers has no meaning in
+/// another form.
 fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
     let (Some(new), Some(saved)) = (new, saved) else {
         return new.is_none() && saved.is_none();
@@ -200,8 +201,9 @@ fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
 type Order = (u64, u32, Command);
 
 impl Model {
-    /// Resumes, at this time, a run that was saved with another model: earlier decisions stay as they are. Returns the
-    /// commands to instances for faults that only this model has.
+    /// Takes over the state of the model with which a run was saved: times and faults that are already settled stay as
+    /// they are. Returns the commands to instances for faults that only this model has. An error is returned if such a
+    /// fault should have begun before `now`, in nanoseconds.
     fn follow(&mut self, before: &Model, now: u64) -> Result<Vec<Order>, ChangeError> {
         self.settled = before.settled;
         self.introduced = before.introduced;
@@ -235,7 +237,7 @@ impl Model {
             }
             self.revoked.extend(revoked);
         }
-        // Timers that are set count through the faults of the run that was saved.
+        // The saved timers refer to faults by their position in the saved model, so this model takes over the saved faults.
         self.keep_faults_of(before);
         Ok(orders)
     }

@@ -102,26 +102,26 @@ pub struct Point {
 pub struct Capacity {
     /// All simulated loads, in ascending order.
     pub points: Vec<Point>,
-    /// The highest load that meets the objectives, in requests per second and entry point; `None` if even the
-    /// first load fails.
+    /// The highest load that meets the objectives, in requests per second and entry point; `None` if no simulated load
+    /// meets them.
     pub load: Option<f64>,
     /// The highest load that certainly meets the objectives, and the lowest that certainly does not, if there are any.
     pub between: (Option<f64>, Option<f64>),
     /// True if the maximum load of the search meets the objectives, so that the limit was not found.
     pub beyond: bool,
-    /// False if nothing limits the load; then one simulated load represents all.
+    /// False if the architecture has no limit that a load could reach. Then only the first load is simulated.
     pub limited: bool,
 }
 
 /// The minimum number of requests, including puts, that a run measures for each entry point.
 const LEAST_REQUESTS: f64 = 3_000.0;
-/// The minimum length of a run, as a multiple of the limit.
+/// The minimum length of a run, as a multiple of the longest time limit of the objectives.
 const LEAST_LIMITS: u32 = 50;
 /// The number of runs in each group of runs after the first.
 const GROUP: usize = 4;
 /// The maximum number of runs of a load.
 const MOST_RUNS: usize = 1 + 12 * GROUP;
-/// Maximum number of loads tried on each side of the limit, each step twice as wide as the one before.
+/// The maximum number of further loads tried on each side of the limit. Each step is twice as wide as the one before.
 const WIDER: usize = 4;
 /// The factor by which a time must differ from its limit for a single run to decide.
 const FAR: f64 = 2.0;
@@ -323,7 +323,7 @@ impl Loads<'_> {
                 Some(true) => return Ok(Some(load)),
                 Some(false) => {}
             }
-            // While services are busy, queues are as long as the run is.
+            // While a service is busy, response times depend on the length of the run, so a lower load may still help.
             if let [.., above, here] = self.points.as_slice()
                 && here
                     .utilisations
@@ -338,8 +338,8 @@ impl Loads<'_> {
         Ok(None)
     }
 
-    /// Tries loads below and above the limit until some are certainly on their side of it, because the loads that were
-    /// found by halving may be far away.
+    /// Tries loads below and above the limit until one on each side has a certain result, because the last certain
+    /// loads of the bisection may be far from the limit.
     fn surround(&mut self, low: f64, high: f64) -> Result<(), SimulateError> {
         for (nearest, holds, mut step) in [
             (low, true, -self.trial.search.precision * low),
@@ -434,7 +434,7 @@ impl Trial<'_> {
         self.measured(point).all(is_low) || self.measured(point).any(is_high)
     }
 
-    /// True if the confidence intervals of all times are narrow, except times far below their limits.
+    /// True if the confidence intervals of all times are narrow. Times far below their limits are not checked.
     fn is_narrow(&self, point: &Point) -> bool {
         let mut times = self.measured(point).filter(|(slo, _)| slo.is_time());
         times.all(|(slo, of)| {
@@ -445,7 +445,7 @@ impl Trial<'_> {
         })
     }
 
-    /// True if all objectives that one point misses are closer to their limits at another.
+    /// True if every objective that `here` misses has a clearly lower value at `here` than at `there`.
     fn is_better(&self, here: &Point, there: &Point) -> bool {
         let pairs = self
             .search

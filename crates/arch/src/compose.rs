@@ -1,16 +1,16 @@
-//! From a docker-compose file to a definition.
+//! Converts a docker-compose file to a definition.
 //!
 //! | in the file | in the definition |
 //! |---|---|
-//! | a service | a service; its image says the package, its replicas the count |
+//! | a service | a service; its image determines the package, its replicas the count |
 //! | `links`, `depends_on`, `volumes_from` | dependencies |
-//! | a network (version 2 and 3) | an elb before each of its published services; before the others too, if no dependencies say how those are reached |
+//! | a network (version 2 and 3) | an elb before each of its published services; also before the other services, if the file has no dependencies that show how they are reached |
 //! | `ports` with a port of the host | a denominator `www-<service>` before that elb, or before the service |
 //! | a named volume of a database, or of a service that depends on nothing | a volume that it depends on; the database becomes data access |
 //!
 //! Stateless services have three instances and storage one, unless the file sets the number. If no port of the host is
-//! published, the services on which no other depends are the entry points. Directories of the host do not show which
-//! service calls which, and are left out.
+//! published, services without dependents are the entry points. Directories of the host are left out, because they do
+//! not show which service calls which.
 
 use crate::definition::{
     Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
@@ -100,7 +100,7 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Compo
         load: BTreeMap::new(),
         services,
     };
-    // What is written can be run: it is checked as every other definition is.
+    // The generated definition passes the same checks as one that is read from a file, so a run accepts it.
     let written = serde_json::to_string(&definition).unwrap_or_default();
     read_text(&written, &file.display().to_string()).map_err(DefinitionError::without_line)?;
     Ok(definition)
@@ -116,7 +116,7 @@ struct Composed {
     networks: Vec<String>,
     /// The names of the volumes.
     volumes: Vec<String>,
-    /// True if it publishes a port of the host.
+    /// True if the service publishes a port of the host.
     published: bool,
 }
 
@@ -150,7 +150,7 @@ fn convert(document: &Value) -> Result<Vec<ServiceDefinition>, String> {
 /// Returns the services, by the rules of the file's version.
 fn services_of(document: &Map<String, Value>) -> Result<&Map<String, Value>, String> {
     let version = match document.get("version") {
-        // In version 1 everything is a service, also one that is called version.
+        // In version 1 every key is a service, even one that is called `version`.
         None | Some(Value::Object(_)) => None,
         Some(Value::String(version)) => Some(version.clone()),
         Some(Value::Number(version)) => Some(version.to_string()),
@@ -260,7 +260,7 @@ fn name(text: &str) -> String {
 /// Builds the services of the definition: volumes, the file's services, networks, entry points.
 fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
     let mut services = Vec::new();
-    // A name that is taken gets an ending.
+    // A name that is taken gets a suffix.
     let mut taken: BTreeSet<String> = composed.keys().cloned().collect();
     let mut free = |wanted: &str, ending: &str| {
         let mut name = wanted.to_owned();
@@ -304,7 +304,7 @@ fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
             networks.entry(network).or_default().push(key);
         }
     }
-    // By which load balancer a published service is reached.
+    // The load balancer in front of a published service, by network and service.
     let mut balancers: BTreeMap<(&str, &str), String> = BTreeMap::new();
     let says_who_calls = composed.values().any(|one| !one.dependencies.is_empty());
     for (network, members) in &networks {
@@ -360,8 +360,8 @@ fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
 }
 
 impl Composed {
-    /// True if requests reach its volumes: a database stores its values there, and a service without dependencies
-    /// serves files from them. Rings and caches answer from memory.
+    /// True if requests reach the service's volumes. A database stores its values there, and a service without
+    /// dependencies serves files from them. Rings and caches answer from memory.
     fn asks_volumes(&self) -> bool {
         let serves_files = self.dependencies.is_empty() && !self.package.is_storage();
         !self.volumes.is_empty() && (self.package == Package::Store || serves_files)

@@ -1,8 +1,8 @@
 //! The controller of a service: an autoscaler, which keeps the utilisation near its target, and a health
 //! checker, which removes instances that do not answer from the registries.
 //!
-//! It learns only what instances answer: health checks detect a paused or partitioned instance because it does not
-//! answer.
+//! The controller has no information other than the answers of instances. For example, health checks detect a paused or
+//! partitioned instance because it does not answer.
 
 use crate::log;
 use crate::message::Msg;
@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The token of the timer after which instances are asked for their utilisation. Further timers decide on the answers,
-/// and ask for health.
+/// The token of the timer after which the controller asks instances for their utilisation. Other timers evaluate the
+/// answers and start health checks.
 const TO_MEASURE: Token = Token::new(0);
 const TO_DECIDE: Token = Token::new(1);
 const TO_CHECK: Token = Token::new(2);
@@ -47,17 +47,17 @@ pub(crate) struct Controller {
 struct WatchedInstance {
     node: u32,
     region: Option<u8>,
-    /// True if it should serve, and the time from which it does.
+    /// True if the instance should serve; `ready_at` is the time from which it does.
     is_wanted: bool,
     ready_at: u64,
     /// The busy time in its last answer, and the time of that answer.
     last: Option<(u64, u64)>,
     /// The utilisation of the instance between its last two answers.
     utilisation: Option<f64>,
-    /// Whether the instance was asked in the current health check, and whether it has answered.
+    /// `is_asked` is true if the current health check has asked the instance, and `has_answered` if it has answered.
     is_asked: bool,
     has_answered: bool,
-    /// The number of consecutive checks without an answer, and with one.
+    /// The numbers of consecutive checks without and with an answer.
     missed: u32,
     answered: u32,
     is_ejected: bool,
@@ -137,11 +137,11 @@ impl Controller {
         post(Addr::from_u32(self.first + to), after, message, cx);
     }
 
-    /// Sets the timers for the first time, when the load begins.
+    /// Sets the first timers; they expire after the load has begun.
     fn begin<C: Context<Msg>>(&mut self, cx: &mut C) {
         let until = self.model.load_at.saturating_sub(cx.now().as_nanos());
         if self.scaler().is_some() {
-            // What comes first is what later loads are compared with.
+            // The first measurement is the baseline of the next.
             cx.timer(Duration::from_nanos(until), TO_MEASURE);
         }
         if let Some(rules) = self.health() {
@@ -186,7 +186,7 @@ impl Controller {
         if let Some((before, at)) = watched.last
             && now > at
         {
-            // Busy time lower than at the previous answer counts as none.
+            // A decrease of the busy time counts as zero utilisation.
             let busy = busy.saturating_sub(before) as f64;
             watched.utilisation = Some((busy / (now - at) as f64).min(1.0));
         }
@@ -204,7 +204,7 @@ impl Controller {
             if known.clone().next().is_none() || there == 0 {
                 continue;
             }
-            // Those that are about to come do not work yet.
+            // Instances that are still starting have no utilisation yet.
             let busy: f64 = known.sum();
             let part = busy / f64::from(there) / rules.target;
             let wanted = if (part - 1.0).abs() <= TOLERANCE {
@@ -254,7 +254,7 @@ impl Controller {
         self.serve(chosen, true, rules.delay, cx);
     }
 
-    /// Removes the last serving instance.
+    /// Removes the last `count` serving instances of a region.
     fn remove<C: Context<Msg>>(&mut self, region: Option<u8>, count: u32, cx: &mut C) {
         let now = cx.now().as_nanos();
         let here = self
@@ -281,8 +281,8 @@ impl Controller {
         }
     }
 
-    /// Evaluates the last health check: removes instances that did not answer from the registries, restores
-    /// those that answered again, and checks all again.
+    /// Evaluates the last health check: removes instances that did not answer from the registries, and restores those
+    /// that answered again. Then starts the next check.
     fn check<C: Context<Msg>>(&mut self, rules: HealthRules, cx: &mut C) {
         let now = cx.now().as_nanos();
         for place in 0..self.nodes.len() {
@@ -320,7 +320,7 @@ impl Controller {
     }
 }
 
-/// Adds its totals to the run's when the run is over or cancelled.
+/// Adds the controller's totals to the totals of the run when the run ends or is cancelled.
 impl Drop for Controller {
     fn drop(&mut self) {
         let mut totals = self.model.totals.lock();

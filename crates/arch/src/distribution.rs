@@ -83,7 +83,7 @@ pub enum DistributionError {
     /// A uniform distribution whose end is below its start.
     #[error("uniform from {0} to {1} ends before it begins; swap the two")]
     Backwards(TimeSpan, TimeSpan),
-    /// A time of zero in a distribution of logarithms.
+    /// A time of zero in a distribution that takes logarithms of times.
     #[error("a {0} of 0s is not possible; give a longer time")]
     Zero(&'static str),
     /// A percentile that is not a number between 0 and 100.

@@ -35,7 +35,7 @@ impl Edda {
         }
     }
 
-    /// Returns its index among all actors, which are numbered after the instances.
+    /// Returns the index of this actor among all actors. Instances have the lowest indices.
     pub(crate) fn index(&self) -> u32 {
         self.model.edda()
     }
@@ -59,8 +59,8 @@ impl Actor<Msg> for Edda {
         let recorder = &self.model.recorder;
         match body {
             Msg::Register { node } => {
-                // The scenario records every instance when it creates them. Here only an instance that has
-                // left and registers again is recorded.
+                // The scenario has recorded every instance at its creation, so only instances that left and register
+                // again are recorded here.
                 let before = self.nodes.insert(node, true);
                 if before == Some(false) && recorder.wants_graph() {
                     let about = log::describe(&self.model, node, self.collapse);

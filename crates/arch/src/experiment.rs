@@ -17,7 +17,8 @@ pub struct Measurement {
     pub requests: u64,
     /// Completed requests per second.
     pub throughput: f64,
-    /// The fraction of requests that failed or stayed unanswered. It and all times are NaN if there were no requests.
+    /// The fraction of requests that failed or stayed unanswered. This fraction and all times are NaN if there were no
+    /// requests.
     pub errors: f64,
     /// The mean response time of answered requests.
     pub mean: f64,
@@ -113,7 +114,7 @@ pub fn measured(totals: &Totals, counted: Duration) -> Measurement {
         requests: all.requests + all.puts,
         throughput: (answered + all.puts) as f64 / counted.as_secs_f64().max(1e-9),
         errors: match all.requests {
-            // Values that are put have no answer that could fail.
+            // A put has no answer, so it cannot fail.
             0 if all.puts > 0 => 0.0,
             requests => failed as f64 / requests as f64,
         },
@@ -192,7 +193,7 @@ impl Estimate {
         self.mean.is_nan()
     }
 
-    /// Whether the interval leaves zero out.
+    /// True if the interval excludes zero.
     pub fn is_clear(&self) -> bool {
         self.within.is_some_and(|within| self.mean.abs() > within)
     }
@@ -203,7 +204,7 @@ impl Estimate {
 pub struct Compared {
     /// The name of the quantity.
     pub name: &'static str,
-    /// The values in the first and in the second architecture.
+    /// The value in the first architecture and in the second.
     pub of: [Estimate; 2],
     /// The second minus the first, seed by seed, so random variation that both share cancels out.
     pub difference: Estimate,

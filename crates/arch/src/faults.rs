@@ -89,7 +89,7 @@ fn draw_one(
         let mut instances = all.clone();
         let mut random = Random::new(seed ^ time);
         for place in 0..count.min(instances.len()) {
-            // A restart goes through them in their order.
+            // A restart affects the instances in their order; other faults choose them at random.
             if fault.kind != FaultKind::Restart {
                 let left = (instances.len() - place) as u32;
                 instances.swap(place, place + random.below(left) as usize);

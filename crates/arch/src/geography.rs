@@ -22,34 +22,34 @@ const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
 /// The latency in milliseconds if one of the regions is not in the table: the mean of the table.
 const APART: u16 = 72;
 
-/// A region and a zone in it; each may also mean all.
+/// The location of an actor: a region and one of its zones, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Zone {
-    /// The index of the region in the [`Places`]; `None` for outside all regions.
+    /// The index of the region in the [`Places`]; `None` for an actor outside all regions.
     pub region: Option<u8>,
-    /// The number of the zone; `None` for all zones of the region.
+    /// The number of the zone; `None` for an actor in all zones of the region.
     pub zone: Option<u8>,
 }
 
 impl Zone {
-    /// The zone that stands for all regions.
+    /// The location of an actor outside all regions, such as a name service.
     pub const EVERYWHERE: Zone = Zone {
         region: None,
         zone: None,
     };
 
-    /// The name of the region, or `*`.
+    /// The name of the region, or `*` outside all regions.
     ///
     /// # Panics
-    /// If it is not one of these regions.
+    /// If `places` does not have the region.
     pub fn region_name(self, places: &Places) -> &str {
         places.region(self.region)
     }
 
-    /// The name of the zone, or `*`.
+    /// The name of the zone, or `*` in all zones.
     ///
     /// # Panics
-    /// If it is not one of these zones.
+    /// If `places` does not have the zone.
     pub fn zone_name(self, places: &Places) -> &str {
         places.zone(self.zone)
     }
@@ -69,8 +69,8 @@ impl Zone {
 
 /// The latencies between places.
 ///
-/// An actor outside all regions (a name service) counts as being in its caller's region, and an actor in all zones of a
-/// region counts as being in another zone.
+/// An actor outside all regions, such as a name service, counts as being in its caller's region. An actor in all zones
+/// of a region counts as being in another zone than its caller.
 #[derive(Clone, Debug, Serialize)]
 pub struct Geography {
     same_zone: Sampler,
@@ -131,7 +131,7 @@ impl Geography {
         }
     }
 
-    /// Iterates over all distributions that are used between these places.
+    /// Iterates over the distributions between places in the first `regions` regions.
     pub fn all(&self, regions: u32) -> impl Iterator<Item = &Sampler> {
         let regions = regions as usize;
         let pairs = (0..regions).flat_map(move |a| (0..regions).map(move |b| (a, b)));
@@ -141,7 +141,7 @@ impl Geography {
             .chain(between.map(|(a, b)| self.of_pair(a, b)))
     }
 
-    /// Returns the longest median latency between these places, in nanoseconds.
+    /// Returns the longest median latency between places in the first `regions` regions, in nanoseconds.
     pub fn longest(&self, regions: u32) -> u64 {
         let times = self.all(regions).map(|times| times.median());
         times.max().unwrap_or(0)

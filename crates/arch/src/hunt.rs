@@ -200,7 +200,7 @@ impl Hunt {
                 ..fault(kind)
             }));
         }
-        // Some services take no requests, so nothing can go wrong with them.
+        // Faults that the definition refuses are left out, such as faults of services that take no requests.
         all.retain(|fault| self.with(std::slice::from_ref(fault)).is_ok());
         Ok(all)
     }
@@ -248,7 +248,7 @@ impl Hunt {
         let Some((report, totals)) = run_once(&config, topology, &plan, seed)? else {
             return Ok(None);
         };
-        // Services find each other during the warm-up, which nothing has to recover from.
+        // Services find each other during the warm-up, so recovery is measured after it at the earliest.
         let over = over.max(plan.warm_up);
         // Without a fault there is nothing to recover from.
         let recovered = match faults {

@@ -129,7 +129,7 @@ impl Kinds {
 pub(crate) enum Mix {
     /// The kinds of spigo, with a third of the requests each.
     Thirds,
-    /// Each kind with the upper end of its share of 64 bits, in ascending order.
+    /// Each kind with the upper end of its share of the range of `u64`, in ascending order.
     Weighted(Arc<[(u64, RequestKind)]>),
 }
 
@@ -342,7 +342,7 @@ fn curve(rate: &Rate, base: &Path) -> Result<Curve, String> {
         if (0.0..=MOST).contains(&rate) {
             Ok(rate)
         } else {
-            // As people write it: not 300 digits.
+            // `to_string` would print 300 digits of a very large number.
             let rate = match rate.abs() {
                 ..1e15 => rate.to_string(),
                 _ => format!("{rate:e}"),

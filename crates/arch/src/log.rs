@@ -23,7 +23,7 @@ fn record<C: Context<Msg>>(model: &Model, message: &Msg, cx: &C) {
 }
 
 impl Msg {
-    /// Formats the contents for a log of messages, with the names of a topology.
+    /// Formats the contents of the message for a log, with the names of a topology.
     pub fn payload(&self, topology: &Topology) -> String {
         let instance = |node: u32| topology.full_name(node);
         let service = |service: u32| topology.services[service as usize].name.clone();

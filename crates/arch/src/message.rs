@@ -47,7 +47,7 @@ impl Key {
     /// The highest bit, which the namespaces of instances do not use.
     const ENDPOINT: u64 = 1 << 63;
 
-    /// Returns the text of the key, from which its hash is computed: `why?`, or `Why` with the number and its square.
+    /// Returns the text from which the hash of the key is computed: `why?`, or `Why` with the number and its square.
     pub fn text(self) -> String {
         match self.0 & 0xFF_FFFF_FFFF {
             0 => "why?".to_owned(),
@@ -98,7 +98,7 @@ impl Key {
 )]
 #[repr(u8)]
 pub enum Answer {
-    /// The value, or the work is done.
+    /// The value was found, or the work was done.
     Found,
     /// The value does not exist.
     Missing,
@@ -177,11 +177,11 @@ pub struct Change {
 pub enum Command {
     /// Kills the instance: requests to it fail, and it leaves the registries.
     Kill,
-    /// Brings the instance back, whatever killed it.
+    /// Revives the instance, whatever fault or command has killed it.
     Revive,
     /// Pauses the instance; messages wait.
     Pause,
-    /// Resumes the instance, whatever paused it.
+    /// Resumes the instance, whatever fault or command has paused it.
     Resume,
     /// Sets its times to this percentage of the usual ones; 100 restores them.
     Slow(u32),
@@ -226,7 +226,7 @@ pub enum Msg {
     Depend { service: u32 },
     /// Starts requests, with this many nanoseconds between two of them; 0 stops them.
     Chat { period: u64 },
-    /// Gold for a pirate: the pieces.
+    /// Gives a pirate this number of gold pieces.
     GoldCoin(u32),
     /// Names a registry of the receiver.
     Inform { registry: u32 },
@@ -263,14 +263,14 @@ pub enum Msg {
     Delete { node: u32, killed: bool },
     /// To an instance, from its controller: asks for its busy time.
     Probe,
-    /// Answers [`Msg::Probe`]: all slots or processors have been in use for this many nanoseconds, or some of them for
-    /// longer.
+    /// Answers [`Msg::Probe`] with the busy time since the start in nanoseconds, averaged over the slots or processors
+    /// of the instance.
     Pulse { busy: u64 },
     /// To an instance, from its controller: starts or stops serving.
     Serve { there: bool },
     /// To an instance: kills it.
     Kill,
-    /// To an instance, from outside.
+    /// To an instance, from outside the architecture.
     Command(Command),
     /// To an instance, at the end of the run; from an instance, when it has ended.
     Goodbye,
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn an_event_with_its_message_has_one_cache_line() {
-        // A head of 40 bytes comes before it.
+        // The envelope adds 40 bytes.
         assert!(size_of::<Msg>() <= 24, "{}", size_of::<Msg>());
     }
 

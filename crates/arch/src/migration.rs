@@ -51,7 +51,7 @@ pub fn step(step: u32, scale: Scale) -> Result<(CheckedDefinition, Scale), Migra
         load: BTreeMap::new(),
         services: services(step, scale.percent)?,
     };
-    // Written and read, so that it is checked as every other definition is.
+    // The definition is converted to text and read again, so that it passes the same checks as every other definition.
     let text = serde_json::to_string_pretty(&definition).map_err(MigrationError::Text)?;
     let checked = read_text(&text, &format!("step {step} of the migration"))?;
     let scale = Scale {
@@ -61,7 +61,7 @@ pub fn step(step: u32, scale: Scale) -> Result<(CheckedDefinition, Scale), Migra
     Ok((checked, scale))
 }
 
-/// Why a step does not exist.
+/// Why a step cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
     /// A step beyond the last.

@@ -25,7 +25,7 @@ pub const LEAST_TRAVEL: u64 = 10_000;
 pub struct Model {
     pub(crate) topology: Topology,
     pub(crate) recorder: Recorder,
-    /// Messages have their cause.
+    /// True if messages carry the span that caused them.
     pub(crate) traces: bool,
     /// The seed of all random numbers.
     pub(crate) seed: u64,
@@ -41,7 +41,7 @@ pub struct Model {
     pub(crate) introduced: (u32, u64),
     /// The start of the load in nanoseconds.
     pub(crate) load_at: u64,
-    /// The end of the load.
+    /// The end of the load in nanoseconds.
     pub(crate) load_ends: u64,
     /// Requests before this time are not counted, in nanoseconds.
     pub(crate) count_from: u64,
@@ -94,11 +94,11 @@ pub(crate) struct Settings {
     pub(crate) patience: u64,
     /// The duration of the load in nanoseconds.
     pub(crate) duration: u64,
-    /// The first part of the load that is not counted.
+    /// The duration of the first part of the load, which is not counted, in nanoseconds.
     pub(crate) warm_up: u64,
-    /// The length of a timeline slice, if a timeline is recorded.
+    /// The length of a timeline slice in nanoseconds, if a timeline is recorded.
     pub(crate) interval: Option<u64>,
-    /// True if messages have their cause, for flows and the live view.
+    /// True if messages carry the span that caused them, for flows and the live view.
     pub(crate) traces: bool,
     pub(crate) recorder: Recorder,
 }
@@ -125,7 +125,8 @@ impl Model {
             .map(|service| settings.recorder.service(&service.name))
             .collect();
         let farthest = topology.geography.longest(topology.regions);
-        // Hello, registered, asked, answered, and its edges logged: six ways at most.
+        // An instance is started, registers, asks and is answered, and its edges are logged: at most six messages one
+        // after the other. The factor 8 includes a margin.
         let ways = farthest.max(LEAST_TRAVEL).saturating_mul(8);
         let least = topology.least_latency(LEAST_TRAVEL);
         let settled = ways.saturating_add(least.saturating_mul(32));
@@ -250,7 +251,7 @@ impl Model {
         self.package(instance) == Package::Denominator
     }
 
-    /// Keeps the faults of another model.
+    /// Replaces the faults with the faults of another model.
     pub(crate) fn keep_faults_of(&mut self, other: &Model) {
         self.faults.clone_from(&other.faults);
     }
@@ -260,7 +261,7 @@ impl Model {
         self.faults.get(&instance).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether links go wrong.
+    /// True if the run has faulty links.
     #[inline]
     pub(crate) fn has_links(&self) -> bool {
         !self.links.is_empty()
@@ -353,7 +354,7 @@ pub(crate) fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>)
     if let Some(edges) = &topology.edges {
         return edges.len() as u64;
     }
-    // How many instances of a service there are in a zone, and one of them for all.
+    // For each service and zone: the number of instances, and one instance that represents them.
     let mut zones: FxHashMap<u32, BTreeMap<Zone, (u64, u32)>> = FxHashMap::default();
     for (index, instance) in (0..).zip(&topology.instances) {
         let here = zones.entry(instance.service).or_default();
@@ -367,7 +368,7 @@ pub(crate) fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>)
                 callers.map(|c| (c, zones.get(dependency).into_iter().flatten()))
             {
                 for (_, (count, node)) in called {
-                    // Those of one service and zone do not call themselves.
+                    // An instance does not call itself.
                     if caller == node {
                         connections += callers * (callers - 1);
                     } else if may_call(topology, present, *caller, *node) {
@@ -495,10 +496,11 @@ mod tests {
     fn callers_stay_in_zone_region_or_go_everywhere_as_their_package_says() {
         let model = built_in("netflixoss", 2);
         let may = |a, b| model.may_call(find(&model, a), find(&model, b));
-        // Numbers modulo three are zones, and those of the second region come after the first's.
+        // The number of an instance modulo three is its zone, and the instances of the second region follow those of
+        // the first.
         assert!(may("login00", "subscriber03") && !may("login00", "subscriber01"));
         assert!(may("subscriber00", "cassSubscriber01"));
-        // The ring registers in all regions, so that data access finds all of it.
+        // The ring registers in all regions, so data access finds all of its instances.
         assert!(may("subscriber00", "cassSubscriber07"));
         assert!(!may("subscriber00", "evcacheSubscriber03"));
         assert!(may("cassSubscriber00", "cassSubscriber07"));

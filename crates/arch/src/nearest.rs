@@ -24,7 +24,7 @@ pub fn nearest<'a>(typed: &str, among: impl IntoIterator<Item = &'a str>) -> Opt
         .or(by_likeness.map(|(_, name)| name))
 }
 
-/// `; did you mean NAME?`, or nothing.
+/// Returns `; did you mean NAME?`, or an empty text if no name is similar.
 pub(crate) fn did_you_mean<'a>(typed: &str, among: impl IntoIterator<Item = &'a str>) -> String {
     nearest(typed, among)
         .map(|name| format!("; did you mean {name}?"))

@@ -99,7 +99,7 @@ impl Node {
         Node { host, role }
     }
 
-    /// Returns its index in the topology.
+    /// Returns the index of the instance in the topology.
     pub(crate) fn index(&self) -> u32 {
         self.host.index
     }
@@ -169,7 +169,7 @@ impl Node {
         }
     }
 
-    /// Handles a job with this travel time.
+    /// Handles a job whose message travelled for `travel` nanoseconds.
     #[inline]
     fn handle<C: Context<Msg>>(&mut self, job: Job, travel: u32, cx: &mut C) {
         if let Some(job) = self.host.admit(job, travel, cx) {
@@ -210,7 +210,7 @@ impl Node {
         }
     }
 
-    /// The work on a job is done.
+    /// Completes a job whose work is done.
     fn end<C: Context<Msg>>(&mut self, job: Job, fails: bool, cx: &mut C) {
         if fails {
             self.host.fail(job, cx);
@@ -247,13 +247,13 @@ impl Node {
                 host.leave(cx);
                 return Flow::Stop;
             }
-            // The rest is for registries and the log.
+            // Other messages are for registries and the log.
             _ => {}
         }
         Flow::Continue
     }
 
-    /// Adds an instance that it may call.
+    /// Adds an instance that this instance may call.
     fn meet<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
         let host = &mut self.host;
         if host.allows(node, cx) && self.role.add(host, node) {
@@ -267,7 +267,7 @@ impl Node {
         }
     }
 
-    /// Removes an instance that it may call.
+    /// Removes an instance that this instance may call.
     fn forget<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
         let host = &mut self.host;
         if self.role.remove(host, node) {
@@ -296,7 +296,7 @@ impl Node {
 }
 
 impl Node {
-    /// A piece of work is done, which has waited this long for shared processors.
+    /// Completes a piece of work, which has waited for shared processors for `waited` nanoseconds.
     fn piece_done<C: Context<Msg>>(&mut self, piece: Piece, waited: u64, cx: &mut C) {
         match piece {
             Piece::Job(job, fails) => {
@@ -308,7 +308,7 @@ impl Node {
         }
     }
 
-    /// The timer of work on shared processors has fired.
+    /// Handles the timer of work on shared processors.
     fn shared_work<C: Context<Msg>>(&mut self, cx: &mut C) {
         let now = cx.now().as_nanos();
         let sharing = self.host.in_progress.sharing.as_mut();
@@ -327,7 +327,7 @@ impl Node {
         }
     }
 
-    /// Does the due work, unless the instance is paused.
+    /// Handles due alarms, unless the instance is paused.
     fn wake<C: Context<Msg>>(&mut self, cx: &mut C) {
         if !self.host.health.is_paused() {
             self.host.expire(cx);

@@ -1,6 +1,6 @@
-//! Ordered delivery of messages of registries and controllers, and of instances' messages to them. Messages to one
-//! receiver arrive in the order in which they were sent, even if faulty links delay them. A message that must arrive is
-//! sent again when a link loses it.
+//! Ordered delivery of messages that registries and controllers send, and of messages that instances send to them.
+//! Messages to one receiver arrive in the order in which they were sent, even if faulty links delay them. A message
+//! that must arrive is sent again when a link loses it.
 
 use crate::message::Msg;
 use crate::model::Model;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Maximum number of times that a lost message is sent before the load ends.
 const MOST_TRIES: u64 = 10_000;
 
-/// The arrival of the last message to each receiver. It stays empty if no link has faults.
+/// The arrival time of the last message to each receiver. It stays empty if no link has faults.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ordered {
     due: FxHashMap<u32, u64>,
@@ -95,7 +95,7 @@ impl Ordered {
         self.in_turn(receiver, now, left.saturating_add(travel))
     }
 
-    /// Delays a message until the previous one to the same receiver has arrived.
+    /// Delays a message until the previous message to the same receiver has arrived.
     fn in_turn(&mut self, to: u32, now: u64, travel: u64) -> u64 {
         let due = self.due.entry(to).or_default();
         *due = now.saturating_add(travel).max(*due);

@@ -1,6 +1,6 @@
-//! The files that a run has written, read again to be shown: flows, and the table of `--timeline`.
+//! The output files of a run, read again to be shown: flows, and the table of `--timeline`.
 //!
-//! A file that is too large, cut off or broken is refused with its name and what to do.
+//! A file that is too large, truncated or invalid is refused. The error names the file and says what to do.
 
 mod flows;
 mod table;
@@ -47,9 +47,9 @@ pub struct Point {
     pub p99: Option<f64>,
     /// See `p50`.
     pub p999: Option<f64>,
-    /// The longest queue at the end of a part.
+    /// The longest queue of an instance at the end of the interval.
     pub queue: u64,
-    /// The part of slots or processors that was in use, if they are limited.
+    /// The fraction of slots or processors in use, from 0 to 1, if they are limited.
     pub utilisation: Option<f64>,
 }
 

@@ -82,12 +82,12 @@ impl Package {
             .find(|package| package.name() == name)
     }
 
-    /// True if definitions may use it for a service. Registries always exist.
+    /// True if definitions may use this package for a service. Registries always exist.
     pub fn is_for_services(self) -> bool {
         self != Package::Eureka
     }
 
-    /// True if it stores values, so that requests end there.
+    /// True if instances store values, so that requests end there.
     pub fn is_storage(self) -> bool {
         matches!(
             self,
@@ -99,7 +99,7 @@ impl Package {
         )
     }
 
-    /// True if its instances receive requests from other instances.
+    /// True if instances receive requests from other instances.
     pub fn takes_requests(self) -> bool {
         !matches!(
             self,
@@ -107,7 +107,7 @@ impl Package {
         )
     }
 
-    /// True if it forwards requests unchanged.
+    /// True if instances forward requests unchanged.
     pub fn passes_on(self) -> bool {
         matches!(
             self,
@@ -115,12 +115,12 @@ impl Package {
         )
     }
 
-    /// True if its instances share the keys on a ring of tokens.
+    /// True if instances share the keys on a ring of tokens.
     pub fn is_ring(self) -> bool {
         matches!(self, Package::PriamCassandra | Package::Riak)
     }
 
-    /// True if its instances call only services of their own zone, if the zone has instances.
+    /// True if instances call only services of their own zone, provided that the zone has instances.
     pub fn stays_in_zone(self) -> bool {
         matches!(self, Package::Zuul | Package::Karyon)
     }

@@ -21,9 +21,9 @@ pub const KINDS: &[&str] = Msg::KINDS;
 pub struct Plan {
     /// The duration of the load.
     pub duration: Duration,
-    /// The time between requests of an entry point; at least a microsecond.
+    /// The time between requests of an entry point without its own load; at least a microsecond.
     pub chat: Duration,
-    /// The first part of the load, in which requests are not counted at entry points.
+    /// The first part of the load. Entry points do not count requests that arrive in it.
     pub warm_up: Duration,
     /// The time after the end of the load in which requests may still be answered.
     pub drain: Duration,
@@ -57,7 +57,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Returns the configuration without traces, unless flows are recorded, because only flows use them.
+    /// Returns the configuration without traces if no flows are recorded, because only flows use traces.
     pub fn without_needless_traces(&self, base: &Config) -> Config {
         Config {
             traces: base.traces && self.recorder.wants_flows(),
@@ -66,8 +66,7 @@ impl Plan {
     }
 }
 
-/// The maximum usual travel time. Several travel times pass before the load begins, and all times are below
-/// 584 years.
+/// The maximum usual travel time. Times are limited to 584 years, and several travel times pass before the load begins.
 const LONGEST_TRAVEL: Duration = Duration::from_secs(100 * 24 * 3_600);
 
 /// Why an architecture could not run.
@@ -77,13 +76,13 @@ pub enum SimulateError {
     /// The interval between requests is too short.
     #[error("a request every {0:?} is too often; give at least 1us")]
     Chat(Duration),
-    /// Registries asked without a pause.
+    /// Instances would poll registries without a pause.
     #[error("registries asked every {0:?} answer nothing else; give at least 1ms")]
     Poll(Duration),
     /// The timeline would have too many slices.
     #[error("intervals of {0:?} are more than {MOST_SLICES}; give longer ones")]
     Interval(Duration),
-    /// A message could arrive beyond the end of time.
+    /// A message could arrive after the maximum time.
     #[error(
         "messages that travel {0:?} are not there when the load begins; give at most {LONGEST_TRAVEL:?}"
     )]
@@ -93,8 +92,8 @@ pub enum SimulateError {
     Run(#[from] RunError),
 }
 
-/// Returns the number of connections in a run of this topology: pairs of an instance and another that it may call. Each
-/// needs memory once all instances have found each other.
+/// Returns the number of connections in a run of this topology: pairs of an instance and an instance that it may call.
+/// Each connection needs memory once all instances have found each other.
 ///
 /// O(instances + services² · zones²).
 ///
@@ -111,14 +110,15 @@ pub fn connections(topology: &Topology) -> u64 {
     model::connections(topology, &model::zones_with_instances(topology))
 }
 
-/// Estimates the memory in bytes of a run of `instances` with `connections` ([`connections`]).
+/// Estimates the memory in bytes of a run with `instances` instances and `connections` connections (see
+/// [`connections`]).
 pub fn memory_needed(instances: u32, connections: u64) -> u64 {
-    // Measured: 370 MB for 6,300 instances that find each other by 2.6 million connections.
+    // A measurement gave 370 MB for 6,300 instances that find each other by 2.6 million connections.
     (u64::from(instances) * 4_000).saturating_add(connections.saturating_mul(150))
 }
 
-/// Completes a configuration for an architecture: in virtual time every message has the shortest latency as
-/// its base, and the rest of its travel time is a delay. Workers without actors are removed.
+/// Completes a configuration for an architecture. In virtual time the base latency of all messages is the shortest
+/// latency, and the remaining travel time of a message is a delay. Workers without actors are removed.
 pub fn config(topology: &Topology, base: Config) -> Config {
     let least = topology.least_latency(LEAST_TRAVEL);
     let actors =
@@ -139,7 +139,7 @@ pub fn default_workers(topology: &Topology) -> NonZeroUsize {
     corsair::worthwhile_workers(topology.len(), INSTANCES_OF_A_WORKER)
 }
 
-/// Returns the totals of actors that have ended.
+/// Returns the totals of all actors that have ended.
 pub(crate) fn totals(model: &Model) -> Totals {
     let mut totals = std::mem::take(&mut *model.totals.lock());
     totals.dropped = model.dropped.load(Ordering::Relaxed);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum deadline of a call, in nanoseconds: an hour. A message has 32 bits for the microseconds until its
 /// deadline, which is enough for 71 minutes.
 const LONGEST_DEADLINE: u64 = 3_600_000_000_000;
-/// The maximum number of attempts of a call: first, retries and hedges.
+/// The maximum number of attempts of a call: the first attempt, retries and hedges.
 pub(crate) const MOST_ATTEMPTS: i64 = 31;
 /// The maximum number of hedges.
 pub(crate) const MOST_HEDGES: i64 = 3;
@@ -25,7 +25,7 @@ pub(crate) struct Policy {
     pub(crate) timeout: Option<u64>,
     pub(crate) deadline: Option<u64>,
     pub(crate) retries: Option<Retry>,
-    /// The delay of a hedge, and the maximum number of hedges.
+    /// The delay of a hedge in nanoseconds, and the maximum number of hedges.
     pub(crate) hedge: Option<(u64, u8)>,
     pub(crate) breaker: Option<BreakerRules>,
     pub(crate) bulkhead: Option<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// True if the policy has more than a rule for the choice of an instance.
+    /// True if the policy depends on the outcome of calls. A policy that only chooses instances does not.
     pub(crate) fn minds_answers(&self) -> bool {
         let chooses = Policy {
             balance: self.balance,
@@ -46,7 +46,7 @@ impl Policy {
     }
 }
 
-/// The connections of an instance.
+/// The rules for the connections of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Pool {
     pub(crate) most: u32,
@@ -61,13 +61,13 @@ pub(crate) struct Retry {
     pub(crate) factor: f64,
     pub(crate) limit: u64,
     pub(crate) jitter: f64,
-    /// The retries earned by each call, and the maximum number of saved retries.
+    /// The number of retries that each call earns, and the maximum number of saved retries.
     pub(crate) budget: Option<(f64, f64)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct BreakerRules {
-    /// The number of the last attempts that must have failed.
+    /// The number of failed attempts in the window that opens the breaker.
     pub(crate) failures: u32,
     pub(crate) window: u32,
     pub(crate) open: u64,
@@ -139,7 +139,7 @@ impl Bucket {
         let filled = now.saturating_sub(self.at) as f64 * self.rate.per_nano;
         self.at = now;
         self.tokens = (self.tokens + filled).min(self.rate.burst);
-        // A token that is full but for the noise of sums is full.
+        // Rounding errors may leave a full token slightly below 1.
         let is_there = self.tokens >= 1.0 - 1e-9;
         if is_there {
             self.tokens = (self.tokens - 1.0).max(0.0);
@@ -158,7 +158,7 @@ fn whole(number: i64, from: i64, to: i64, what: &str) -> Result<u32, String> {
     ))
 }
 
-/// A number within these bounds.
+/// Checks that a number is within these bounds.
 fn number(number: f64, from: f64, to: f64, what: &str) -> Result<f64, String> {
     if (from..=to).contains(&number) {
         return Ok(number);
@@ -178,7 +178,7 @@ fn above_zero(time: TimeSpan, what: &str) -> Result<u64, String> {
 }
 
 impl Policy {
-    /// Converts the policy of a definition. Fails if its values are not valid.
+    /// Converts the policy of a definition. Returns an error if a value is invalid.
     pub(crate) fn new(from: &CallPolicy) -> Result<Policy, String> {
         const MANY: i64 = 1_000_000;
         let balance = from.balance.unwrap_or_default();
@@ -275,7 +275,7 @@ impl Retry {
         })
     }
 
-    /// Returns the wait before the retry with this number, counted from 0, using random bits.
+    /// Returns the wait in nanoseconds before the retry with this number, counted from 0, using random bits.
     pub(crate) fn wait(&self, number: u8, bits: u64) -> u64 {
         let mut wait = self.backoff as f64;
         for _ in 0..number {

@@ -1,9 +1,8 @@
 //! eureka: the registry of a zone, which knows the instances of its region.
 //!
-//! A registry keeps a log of changes for every service. For every instance that asks, it stores the
-//! position in that log up to which it has sent changes, so an answer contains only later changes.
-//! Registries of one region replicate changes to each other. They pass nodes and edges on to edda, the
-//! log of the run.
+//! A registry keeps a log of changes for every service. For every instance that asks, it stores the position in that
+//! log up to which it has sent changes, so an answer contains only later changes. Registries of one region replicate
+//! changes to each other. They forward entries about nodes and edges to edda, the log of the run.
 
 use crate::log;
 use crate::message::{Change, Msg};
@@ -18,12 +17,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Registry {
     model: Arc<Model>,
-    /// The index of the registry among all actors, which are numbered after the instances.
+    /// The index of the registry among all actors. Instances have the lowest indices.
     pub(crate) index: u32,
     first: u32,
     /// The changes of each service, the oldest first.
     log: FxHashMap<u32, Vec<Change>>,
-    /// For each known instance: the position of its last change in its service's log, and the change.
+    /// For each known instance, the position of its last change in its service's log, and whether the instance is
+    /// present.
     last: FxHashMap<u32, (u32, bool)>,
     /// The number of entries of a service's log that were sent to a requester, by requester and service.
     told: FxHashMap<(u32, u32), u32>,
@@ -65,7 +65,7 @@ impl Registry {
         true
     }
 
-    /// Sends something that arrives after a number of nanoseconds.
+    /// Sends a message that arrives after `after` nanoseconds.
     fn tell<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) {
         post(Addr::from_u32(self.first + to), after, message, cx);
     }
@@ -115,14 +115,14 @@ impl Registry {
         };
         let arrives = (self.ordered).once(&self.model, transit, || cx.random());
         let Some(after) = arrives else {
-            // A lost answer leaves the position unchanged, so the next answer contains these changes too.
+            // A lost answer leaves the position unchanged, so the next answer contains the same changes.
             return;
         };
         let told = self.told.entry((asker, service)).or_default();
         let from = std::mem::replace(told, log.len() as u32);
         for place in from..log.len() as u32 {
             let Change { node, there } = self.log[&service][place as usize];
-            // Of several changes of an instance only the latest is sent.
+            // If an instance has several changes, only the latest is sent.
             let is_last = self.last.get(&node).is_some_and(|last| last.0 == place);
             if is_last && self.model.may_call(asker, node) {
                 let message = if there {

@@ -1,6 +1,6 @@
-//! Topologies from graph files, with exactly the instances and edges at the file's end.
+//! Topologies from graph files. They have exactly the instances and edges that exist at the end of the file.
 //!
-//! Names contain the place of an instance: `arch.region.zone.instance`, with more parts for containers, or
+//! Names contain the location of an instance: `arch.region.zone.instance`, with more parts for containers, or
 //! `arch.region.zone.service.package.instance` in older files.
 
 use crate::geography::{Geography, Places, Zone};
@@ -60,7 +60,7 @@ pub enum ReloadError {
         "the node {0} is a whole service: the graph was written with -f; write it without, and reload that"
     )]
     Collapsed(String),
-    /// The script of a service is not in the graph.
+    /// The graph does not contain the script of a service.
     #[error(
         "the node {0} is of the package service, whose scripts are in no graph; run its definition"
     )]
@@ -90,7 +90,7 @@ impl Topology {
     ) -> Result<Topology, ReloadError> {
         let parsed = graph.nodes.iter().map(|node| parse(node, places));
         let parsed: Vec<Parsed<'_>> = parsed.collect::<Result<_, _>>()?;
-        // Services in the order of their first instances, and their instances side by side.
+        // The services in the order of their first instances, each with its instances.
         let mut order: Vec<(&str, Package, Vec<usize>)> = Vec::new();
         let mut by_name: HashMap<&str, usize> = HashMap::new();
         for (node, name) in parsed.iter().enumerate() {
@@ -211,7 +211,7 @@ fn parse<'a>(node: &'a GraphNode, places: &Places) -> Result<Parsed<'a>, ReloadE
     })
 }
 
-/// Returns the service and the number of an instance, if its name consists of these.
+/// Splits the name of an instance into the service and the number; without a number the complete name is the service.
 fn numbered(instance: &str) -> (&str, Option<u32>) {
     let digits = instance.len()
         - instance

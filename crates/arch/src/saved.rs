@@ -8,12 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A type of which only some fields are saved. Implemented by [`state!`].
+/// A type of which only some fields are saved. [`state!`] implements it.
 pub(crate) trait State {
     /// The number of saved fields.
     const FIELDS: usize;
 
-    /// Writes the saved fields: one after the other, or with their names in a format for people.
+    /// Writes the saved fields in order. A human-readable format also gets the names of the fields.
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
 
     /// Reads the saved fields, and leaves all others unchanged.
@@ -74,7 +74,7 @@ fn too_little<E: serde::de::Error>() -> E {
     E::custom("there is too little of it")
 }
 
-/// Writes the state of something.
+/// Serializes the state of a value.
 pub(crate) struct Saving<'a, T>(pub(crate) &'a T);
 
 impl<T: State> Serialize for Saving<'_, T> {
@@ -83,7 +83,7 @@ impl<T: State> Serialize for Saving<'_, T> {
     }
 }
 
-/// A value that is loaded in place.
+/// Deserializes the state of a value in place.
 struct Loading<'a, T>(&'a mut T);
 
 impl<'de, T: State> DeserializeSeed<'de> for Loading<'_, T> {
@@ -108,13 +108,13 @@ impl<'de, T: State> Visitor<'de> for Fields<'_, T> {
     }
 }
 
-/// A value with rules, which come from the model, and a saved state.
+/// A value with rules, which come from the model, and state, which is saved.
 pub(crate) trait RestoreState {
-    /// Replaces its state by the saved state, and keeps its own rules.
+    /// Replaces the state with the saved state, and keeps the rules of `self`.
     fn take_over(&mut self, saved: Self);
 }
 
-/// A saved value that has no rule any more is dropped, and a value with a new rule starts fresh.
+/// A saved value without a current rule is dropped, and a value with a new rule starts without state.
 impl<T: RestoreState> RestoreState for Option<T> {
     fn take_over(&mut self, saved: Option<T>) {
         if let (Some(own), Some(saved)) = (self, saved) {
@@ -129,7 +129,7 @@ impl<T: RestoreState> RestoreState for Box<T> {
     }
 }
 
-/// By position: additional values start fresh.
+/// Values correspond by position. Additional values start without state.
 impl<T: RestoreState> RestoreState for Vec<T> {
     fn take_over(&mut self, saved: Vec<T>) {
         for (own, saved) in self.iter_mut().zip(saved) {

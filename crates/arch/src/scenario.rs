@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of instances after which the sender lets others run, so that pending events and mailboxes stay small.
+/// The number of instances after which the root yields to other actors, so that pending events and mailboxes stay
+/// small.
 const CHUNK: u32 = 1024;
 
 /// The root of a run of an architecture.
@@ -39,11 +40,12 @@ pub struct Scene {
 enum Stage {
     Make,
     Made,
-    /// Introduces the registries to instances from this one on.
+    /// Sends the registries to instances, beginning with this one.
     Greet(u32),
     /// Waits until all instances are registered, so that the first look-up finds them all.
     Registered,
-    /// Sends instances their dependencies: from this instance on, or from this edge of a graph on.
+    /// Sends dependencies to instances, beginning with this instance, or with this edge if a graph defines the
+    /// connections.
     Introduce(u32),
     WaitForLoad,
     Load,
@@ -114,7 +116,7 @@ impl Script<Msg> for Scene {
                 }
                 Stage::EndOfLoad => {
                     self.set_load(Duration::ZERO, cx);
-                    // What registries were asked last is answered, too: there and back.
+                    // Registries still answer requests that were sent at the end of the load.
                     let farthest = Duration::from_nanos(self.model.settled / 2);
                     (Stage::Goodbye, Some(Wait::Sleep(drain.max(farthest))))
                 }
@@ -129,7 +131,7 @@ impl Script<Msg> for Scene {
 }
 
 impl Scene {
-    /// Requests all actors: instances, registries, the log, controllers.
+    /// Spawns all actors: instances, registries, the log and controllers.
     fn make<C: Context<Msg>>(&self, cx: &mut C) -> u32 {
         let model = &self.model;
         let instances = model.topology.len();
@@ -161,7 +163,7 @@ impl Scene {
                 recorder.node(cx.now(), actors.get(instance), about);
             }
         }
-        // The others are in no graph; the log of messages has their names.
+        // The other actors are not in graphs, but the log of messages needs their names.
         for registry in 0..model.topology.registries() {
             let actor = actors.get(model.registry(registry));
             recorder.name(cx.now(), actor, || {
@@ -179,7 +181,7 @@ impl Scene {
         }
     }
 
-    /// Tells some instances of their registries.
+    /// Sends the next group of instances their registries.
     fn greet<C: Context<Msg>>(&self, from: u32, cx: &mut C) -> (Stage, Option<Wait>) {
         let (model, topology) = (&self.model, &self.model.topology);
         let end = topology.len().min(from + CHUNK);
@@ -200,13 +202,13 @@ impl Scene {
         (Stage::Registered, Some(Wait::Settle))
     }
 
-    /// Sends some instances the services that they depend on.
+    /// Sends the next group of instances the services that they depend on.
     fn introduce<C: Context<Msg>>(&self, from: u32, cx: &mut C) -> (Stage, Option<Wait>) {
         let topology = &self.model.topology;
         let (at_once, pause) = self.model.introduced;
         let pause = (pause > 0).then(|| Wait::Sleep(Duration::from_nanos(pause)));
         if let Some(edges) = &topology.edges {
-            // As many at a time as the instances would have.
+            // The number of edges in a group corresponds to the number of instances in a group.
             let share = (edges.len() as u64 * u64::from(at_once)).div_ceil(topology.len().into());
             let left = edges.iter().skip(from as usize);
             for (place, &(source, target)) in (from + 1..).zip(left) {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Sampler;
 use crate::message::Key;
 
-/// The number of no operation.
+/// An operation number that stands for no operation.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The script of a service, with the operations of each endpoint. The first endpoint is the default.
@@ -20,10 +20,10 @@ pub struct Script {
     pub(crate) first: u16,
     /// The first operation of each endpoint, and its priority, if it has one.
     pub(crate) endpoints: Vec<(u32, Option<u8>)>,
-    /// The latency of each endpoint that has one; empty if none has.
+    /// The latency of each endpoint, if it has its own. The list is empty if no endpoint has its own latency.
     pub(crate) latencies: Vec<Option<Sampler>>,
     pub(crate) operations: Vec<Operation>,
-    /// The operation after the answer to a sent message, which is the end.
+    /// The operation that follows a sent message: the end of the script.
     pub(crate) sent: u32,
     /// The first operations of parallel branches.
     pub(crate) branches: Vec<u32>,
@@ -48,16 +48,16 @@ impl Script {
     }
 }
 
-/// An operation. By default, the next one follows it.
+/// An operation. Unless stated otherwise, the next operation in the list follows.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) enum Operation {
     Work(Sampler),
-    /// Skips to an operation, unless drawn with a probability in 2^64ths.
+    /// Draws a random number of 64 bits, and jumps to an operation if the number is too high.
     Chance {
         done: u64,
         skip: u32,
     },
-    /// Calls a number of times; jumps to the fallback on failure.
+    /// Calls a service a number of times, and jumps to the fallback if a call fails.
     Call {
         targets: Targets,
         times: u32,
@@ -67,14 +67,14 @@ pub(crate) enum Operation {
         targets: Targets,
         times: u32,
     },
-    /// Starts branches from `first` on, and waits for a number of them.
+    /// Starts the branches that begin at index `first`, and waits until enough of them have succeeded.
     Fork {
         first: u32,
         branches: u32,
         needed: u32,
         fallback: u32,
     },
-    /// Looks up a value in the cache `number`, and continues at operation `found` if it is there.
+    /// Looks up a value in the cache `number`, and jumps to operation `found` if the cache has the value.
     Cache {
         number: u16,
         found: u32,
@@ -83,7 +83,7 @@ pub(crate) enum Operation {
     End,
 }
 
-/// The targets of a call, each with the upper end of its share of 64 bits, in ascending order.
+/// The targets of a call, each with the upper end of its share of the range of `u64`, in ascending order.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Targets(Box<[(u64, Target)]>);
 
@@ -95,7 +95,7 @@ pub(crate) struct Target {
 }
 
 impl Targets {
-    /// Draws a target; a single target needs no random bits.
+    /// Draws a target. If there is only one, no random bits are used.
     #[inline]
     pub(crate) fn draw(&self, bits: impl FnOnce() -> u64) -> Target {
         if let [(_, only)] = *self.0 {
@@ -107,7 +107,7 @@ impl Targets {
     }
 }
 
-/// A cache with a size.
+/// A cache with a limited size or time to live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct CacheKind {
     /// The number of keys among which look-ups choose; `None` if they use the request's key.

@@ -17,7 +17,7 @@ pub struct Setup {
     pub warm_up: Option<Duration>,
     /// The load, instead of the definition's.
     pub load: Option<String>,
-    /// Whether services of built-in architectures get sizes ([`Topology::add_sizes`]).
+    /// True if services of built-in architectures get illustrative sizes ([`Topology::add_sizes`]).
     pub sized: bool,
 }
 
@@ -45,8 +45,8 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// Builds the topology of a definition with changed fields; `load` takes precedence over the load of all
-    /// runs.
+    /// Builds the topology of a definition with changed fields; `load`, if given, takes precedence over the load in
+    /// these options.
     ///
     /// # Errors
     /// See [`SetupError`].
@@ -69,10 +69,10 @@ impl Setup {
         Ok(topology)
     }
 
-    /// The plan of a run.
+    /// Returns the plan of a run.
     ///
     /// # Errors
-    /// [`SetupError::WarmUp`].
+    /// [`SetupError::WarmUp`] if the warm-up is not shorter than the run.
     pub fn plan(&self) -> Result<Plan, SetupError> {
         let warm_up = self.warm_up.unwrap_or(self.duration / 10);
         if warm_up >= self.duration {

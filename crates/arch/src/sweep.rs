@@ -1,6 +1,6 @@
-//! Sweeps: runs over a grid of fields of a definition, with a file that has a line for each run.
+//! Sweeps: runs over a grid of field values of a definition. The result is a file with a line for each run.
 //!
-//! Lines are in the order of the grid, however many runs are made concurrently. So a sweep that was stopped resumes
+//! Lines are in the order of the grid, regardless of the number of concurrent runs. So a sweep that was stopped resumes
 //! after the last complete line of its file. Each job of a job array makes one [`Shard`].
 
 mod file;
@@ -80,8 +80,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Creates a sweep over all combinations of values of these fields, each with `seeds` consecutive seeds
-    /// from the given one on.
+    /// Creates a sweep over all combinations of values of these fields. Each combination runs with `seeds` consecutive
+    /// seeds, beginning with the given one.
     ///
     /// # Errors
     /// [`SweepError::Twice`] or [`SweepError::Runs`].
@@ -171,9 +171,8 @@ impl Sweep {
         Ok(measure(config, &topology, &plan, seed)?)
     }
 
-    /// Makes all runs that are missing from `made`, on `config.workers` threads, and adds them to `made` and
-    /// to the file. Calls `done` with the number of finished runs after each run. False if the sweep was
-    /// cancelled.
+    /// Makes all runs that are missing from `made`, on `config.workers` threads, and adds them to `made` and to the
+    /// file. Calls `done` with the number of finished runs after each run. Returns false if the sweep was cancelled.
     ///
     /// # Errors
     /// If a run or the file fails; finished runs are in the file.
@@ -223,13 +222,13 @@ impl Sweep {
         self.part().run(number)
     }
 
-    /// Returns the start of its file.
+    /// Returns the start of the sweep's file.
     fn head(&self) -> String {
         self.grid.head(self.shard)
     }
 }
 
-/// Returns eight digits that identify a text (FNV-1a).
+/// Returns eight hexadecimal digits that identify a text (FNV-1a).
 fn mark(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

@@ -1,8 +1,8 @@
 //! The timeline of a run: requests, errors, times, queues and utilisation, for each interval, service and
 //! zone.
 //!
-//! Each instance keeps its own slices; they are added up when it ends. A request belongs to the slice in
-//! which it arrived.
+//! Each instance keeps separate slices, which are added up when it ends. A request belongs to the slice in which it
+//! arrived.
 
 use crate::csv::quoted;
 use crate::geography::{Places, Zone};
@@ -21,13 +21,14 @@ pub struct Slice {
     /// Requests that arrived. At entry points unanswered requests count as failed; at other services they are not
     /// counted.
     pub requests: u64,
-    /// The failed requests among them.
+    /// The failed requests.
     pub errors: u64,
     /// The longest queue of an instance.
     pub longest_queue: u32,
-    /// Each within 1 %.
+    /// Response times, each within 1 %.
     times: Buckets<u64, 64>,
-    /// Queued jobs, slots or processors in use, and their total number, each multiplied by nanoseconds.
+    /// The time integrals of queued jobs, of slots or processors in use, and of all slots or processors, in
+    /// nanoseconds.
     queued: f64,
     used: f64,
     available: f64,
@@ -50,7 +51,7 @@ impl Slice {
         (self.available > 0.0).then(|| (self.used / self.available).min(1.0))
     }
 
-    /// Adds the totals of another place in the same interval.
+    /// Adds the totals of another zone in the same interval.
     pub fn add(&mut self, other: &Slice) {
         self.requests += other.requests;
         self.errors += other.errors;
@@ -67,7 +68,7 @@ impl Slice {
 pub struct Timeline {
     /// The length of each slice.
     pub interval: Duration,
-    /// The slices, from when the load began.
+    /// The slices, beginning at the start of the load.
     #[serde(with = "crate::saved::pairs")]
     pub slices: BTreeMap<(u32, Zone), Vec<Slice>>,
 }
@@ -260,7 +261,8 @@ impl Track {
         self.slices.get_mut((after as usize).min(last))
     }
 
-    /// Records a request that arrived at `came` and was answered after `lasted` nanoseconds, or never.
+    /// Records a request that arrived at `came` and was answered after `lasted` nanoseconds; `None` if it was not
+    /// answered.
     pub(crate) fn request(&mut self, came: u64, lasted: Option<u64>, failed: bool) {
         if let Some(slice) = self.slice(came) {
             slice.requests += 1;
@@ -293,7 +295,7 @@ impl Track {
         self.spread(before, now, |slice| &mut slice.available);
     }
 
-    /// Updates the work of shared processors, in nanoseconds until now.
+    /// Records the total work of shared processors until now, in nanoseconds.
     pub(crate) fn used(&mut self, used: f64, now: u64) {
         let before = std::mem::replace(&mut self.used, level(used, now));
         let lasted = now.saturating_sub(before.since).max(1) as f64;
@@ -301,7 +303,7 @@ impl Track {
         self.spread(mean, now, |slice| &mut slice.used);
     }
 
-    /// The run is over, or cancelled.
+    /// Ends the timeline because the run has ended or was cancelled.
     pub(crate) fn end(&mut self, now: u64) {
         let (queue, busy, available) = (self.queue, self.busy, self.available);
         self.spread(queue, now, |slice| &mut slice.queued);
@@ -309,7 +311,7 @@ impl Track {
         self.spread(available, now, |slice| &mut slice.available);
     }
 
-    /// Adds the area below a level until now to the slices that it covers.
+    /// Adds the area below a level to the slices between its last change and now.
     fn spread(&mut self, level: Level, now: u64, area: impl Fn(&mut Slice) -> &mut f64) {
         if level.value == 0.0 {
             return;

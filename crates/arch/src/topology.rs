@@ -1,4 +1,4 @@
-//! Instances of services in regions and zones: their places and names.
+//! Instances of services in regions and zones, and their names.
 //!
 //! Instance `i` of a service is in zone `i mod 3` of its region if there are three zones. Numbers continue from one
 //! region to the next, so names are unique. Instances are in the order of their services in the definition.

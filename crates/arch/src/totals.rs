@@ -16,7 +16,7 @@ pub struct Totals {
     pub services: BTreeMap<u32, ServiceTotals>,
     /// Messages that were lost by faults.
     pub dropped: u64,
-    /// Instances that have said goodbye.
+    /// The number of instances that have said goodbye at the end of the run.
     pub goodbyes: u32,
     /// The timeline, if one was recorded.
     pub timeline: Option<Timeline>,
@@ -25,16 +25,16 @@ pub struct Totals {
 /// The requests of an entry point, and their outcomes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EntryTotals {
-    /// Requests that were made, not including puts.
+    /// The number of requests, not including puts.
     pub requests: u64,
-    /// Values put, which are not answered.
+    /// The number of values put, which are not answered.
     pub puts: u64,
     /// Requests that failed.
     pub errors: u64,
     /// Requests for values that did not exist.
     pub missing: u64,
-    /// Requests that failed at once, because there was no instance to send them to. They are
-    /// among the errors, and have no response time.
+    /// Requests that failed at once, because there was no instance to send them to. They are included in the errors,
+    /// and have no response time.
     pub unrouted: u64,
     /// Response times in nanoseconds.
     pub times: TimesHistogram,
@@ -109,54 +109,55 @@ impl EntryTotals {
 /// The totals of a service's instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceTotals {
-    /// Requests that it answered.
+    /// Requests that the service answered.
     pub requests: u64,
     /// Messages received that need no answer: values to store, and copies.
     pub one_way: u64,
-    /// Requests that the service itself failed.
+    /// Requests that failed in the service itself.
     pub errors: u64,
-    /// The total time of requests in transit to it, in its queues and at work, in nanoseconds.
+    /// The total time of requests on their way to the service, in its queues and at work, in nanoseconds.
     pub nanos: u64,
     /// The longest queue of an instance.
     pub longest_queue: u64,
-    /// Its own requests that were unanswered at the end.
+    /// The service's own requests that were unanswered at the end.
     pub unanswered: u64,
-    /// Requests that it refused: its queue was full, they had waited too long, or their deadline
-    /// had passed.
+    /// Requests that the service refused because its queue was full, they had waited too long, or their deadline had
+    /// passed.
     pub refused: u64,
-    /// The travel time of requests to it in nanoseconds.
+    /// The travel time of requests to the service, in nanoseconds.
     pub travelled: u64,
-    /// The travel time of its answers in nanoseconds.
+    /// The travel time of the service's answers, in nanoseconds.
     pub returned: u64,
-    /// The waiting time of requests in its queues, or for shared processors, in nanoseconds. Like the next two fields
-    /// it excludes the warm-up.
+    /// The waiting time of requests in queues or for shared processors, in nanoseconds. Like the next two fields it
+    /// excludes the warm-up.
     pub queued: u64,
-    /// The working time in nanoseconds.
+    /// The time spent on work, in nanoseconds.
     pub worked: u64,
-    /// The time in which its slots were taken, in nanoseconds.
+    /// The time in which slots were taken, summed over slots, in nanoseconds.
     pub busy: u64,
-    /// Calls and attempts that it did not make, because of a limit, a breaker, a deadline, or the lack of an instance.
+    /// Calls and attempts that the service did not make because of a limit, a breaker, a deadline, or the lack of an
+    /// instance.
     pub rejected: u64,
-    /// Attempts that took too long.
+    /// Attempts that exceeded their time-out.
     pub timeouts: u64,
-    /// Attempts that were made again.
+    /// Attempts that were retries.
     pub retries: u64,
-    /// Additional attempts, made because others took long.
+    /// Attempts that were hedges, made because earlier attempts were slow.
     pub hedges: u64,
-    /// Steps that failed and had a fallback.
+    /// Failed steps that had a fallback.
     pub fallbacks: u64,
-    /// The number of times that its breakers opened.
+    /// The number of times that breakers of the service opened.
     pub opened: u64,
-    /// Instances that an autoscaler added, and removed.
+    /// The number of instances that an autoscaler has added.
     pub started: u64,
-    /// See `started`.
+    /// The number of instances that an autoscaler has removed.
     pub stopped: u64,
     /// The number of times that a health check removed an instance from the registries.
     pub ejected: u64,
 }
 
 impl ServiceTotals {
-    /// Returns the mean time that it adds to a request in nanoseconds; 0 without requests.
+    /// Returns the mean time in nanoseconds that the service adds to a request; 0 without requests.
     pub fn adds(&self) -> u64 {
         self.nanos.checked_div(self.requests).unwrap_or(0)
     }
@@ -179,7 +180,7 @@ impl Totals {
             .services
             .iter()
             .filter(|(_, totals)| totals.requests > 0);
-        // Of equals the first by index.
+        // If several services are equal, the first by index is returned.
         asked
             .rev()
             .max_by_key(|(_, totals)| totals.adds())

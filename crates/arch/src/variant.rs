@@ -63,7 +63,7 @@ impl DefinitionText {
         &self.text
     }
 
-    /// Returns its name in error messages.
+    /// Returns the name that error messages use for the definition.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -73,7 +73,7 @@ impl DefinitionText {
         self.file.starts_with("built-in ")
     }
 
-    /// The definition with these fields changed.
+    /// Returns the definition with these fields changed.
     ///
     /// ```
     /// use corsair_arch::{DefinitionText, Setting};
@@ -93,7 +93,7 @@ impl DefinitionText {
     /// # Errors
     /// If a path is invalid, or the resulting definition is.
     pub fn with(&self, settings: &[Setting]) -> Result<CheckedDefinition, String> {
-        // Errors have the correct lines only if the original text is checked.
+        // The original text is checked first, because line numbers in errors refer to it.
         let checked = read_text(&self.text, &self.file);
         if settings.is_empty() {
             return checked.map_err(|error| error.to_string());
@@ -108,7 +108,7 @@ impl DefinitionText {
         read_text(&text, &self.file).map_err(|error| {
             let changes = settings.iter().map(|s| format!("{}={}", s.path, s.typed()));
             let changes: Vec<String> = changes.collect();
-            // Line numbers of a text that was not shown say nothing.
+            // The line number refers to the changed text, which the user has not seen, so it is removed.
             let said = error.to_string();
             let said = said.replacen(&format!("{}:1: ", self.file), "", 1);
             format!("{} with {}: {said}", self.file, changes.join(", "))
@@ -150,7 +150,7 @@ fn set(definition: &mut Value, setting: &Setting) -> Result<(), String> {
                 &mut entries[number]
             }
             other if !is_last => {
-                // A value such as "2ms" that becomes an object such as {"exponential": "2ms"}.
+                // A value such as "2ms" is replaced by an object, for example {"exponential": "2ms"}.
                 *other = Value::Object(serde_json::Map::new());
                 let Value::Object(keys) = other else {
                     break;

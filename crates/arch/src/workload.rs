@@ -32,7 +32,7 @@ pub struct Architecture {
     pub(crate) config: Config,
     pub(crate) model: Arc<Model>,
     pub(crate) parameters: SceneParameters,
-    /// Commands to instances, in order, when the saved run is resumed as a branch.
+    /// Commands to instances in the order of time, for a saved run that is resumed as a branch.
     pub(crate) commands: Vec<(Time, u32, Command)>,
 }
 
@@ -56,7 +56,7 @@ impl Architecture {
         })
     }
 
-    /// Explains the run: requests leave a trail.
+    /// Records the trail of requests, to explain the run.
     pub(crate) fn with_trail(mut self, trail: Arc<Trail>) -> Architecture {
         let model = Arc::get_mut(&mut self.model).expect("it is not shared yet");
         model.trail = Some(trail);

@@ -103,7 +103,7 @@ impl Slo {
         )))
     }
 
-    /// Returns the value in a run; NaN if there were no requests.
+    /// Returns the measured value of the objective in a run; NaN if there were no requests.
     pub(crate) fn value(&self, totals: &Totals) -> f64 {
         match &self.kind {
             None => {
@@ -114,7 +114,7 @@ impl Slo {
         }
     }
 
-    /// The number of requests that the value is computed from.
+    /// Returns the number of requests from which the value is computed.
     pub(crate) fn requests(&self, totals: &Totals) -> u64 {
         match &self.kind {
             None => totals.requests(),
@@ -135,7 +135,7 @@ impl Slo {
     }
 }
 
-/// The requests of a kind, at all entry points.
+/// Returns the totals of a kind of request over all entry points.
 fn of_kind(totals: &Totals, wanted: &str) -> EntryTotals {
     let kinds = totals.entries.values().flat_map(|entry| &entry.kinds);
     let mut sum = EntryTotals::default();

@@ -304,7 +304,8 @@ fn check_length(name: &str) -> Result<(), Problem> {
     })
 }
 
-/// Checks the name of the architecture; characters that a service name may not have are replaced here.
+/// Checks the name of the architecture. It may contain characters that are invalid in service names, because they are
+/// replaced in output.
 fn check_arch(arch: &str) -> Result<(), Problem> {
     if arch.contains(char::is_control) {
         return Err(Problem::Name(arch.to_owned()));

@@ -22,7 +22,7 @@ fn cut_off() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the gzip file is cut off")
 }
 
-/// Decompresses all members of a file, up to `most` bytes.
+/// Decompresses all members of a file, up to a total of `most` bytes.
 ///
 /// # Errors
 /// If the input is not gzip, is truncated, or has a wrong checksum.
@@ -78,7 +78,7 @@ fn body(bytes: &[u8]) -> io::Result<&[u8]> {
     Ok(rest)
 }
 
-/// Inflates a member, and returns the number of bytes that it takes up.
+/// Inflates a member and returns the number of its compressed bytes.
 fn inflate_member(bytes: &[u8], text: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     let mut state = InflateState::new_boxed(DataFormat::Raw);
     let mut taken = 0;

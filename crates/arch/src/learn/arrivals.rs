@@ -19,7 +19,7 @@ pub(super) struct Process {
 pub(super) fn process(times: &[u64], sampled: f64) -> Process {
     let (first, last) = (times[0], times[times.len() - 1]);
     let lasted = ((last - first) as f64 / 1e9).max(1e-6);
-    // The first begins the time, so that it is not counted.
+    // The first arrival starts the measured time, so it is not counted.
     let rate = ((times.len() - 1).max(1) as f64 / lasted / sampled).clamp(1e-3, 1e6);
     let steps = (times.len() / LEAST_IN_STEP).min(MOST_STEPS);
     let width = lasted / steps.max(1) as f64;
@@ -34,7 +34,7 @@ pub(super) fn process(times: &[u64], sampled: f64) -> Process {
         counts = vec![times.len() as u64];
     }
     let width = lasted / counts.len() as f64;
-    // In the time in which as many come in every second, gaps have a mean of one.
+    // Gaps are measured in a scaled time in which the mean gap is one at every rate.
     let rates: Vec<f64> = counts.iter().map(|&count| count as f64 / width).collect();
     let gap = |pair: &[u64]| {
         let [from, to] = [pair[0], pair[1]].map(|time| (time - first) as f64 / 1e9);

@@ -146,7 +146,7 @@ pub(super) fn describe(
     }
 }
 
-/// Returns the number of instances that the invocations of a service name.
+/// Returns the number of distinct instances in the invocations of a service.
 fn instances(invocations: &Invocations, mine: &[u32]) -> usize {
     let all = mine
         .iter()
@@ -223,7 +223,7 @@ fn latency_of_endpoint(
     let mut ways = ways(invocations, of);
     let (least, far) = OWN_LATENCY;
     if ways.is_empty() && !all.is_empty() {
-        // Its clients are outside, so the recorded times include the travel time.
+        // The clients of an endpoint without samples are outside, so the recorded times include the travel time.
         return latency(&mut ways);
     }
     if ways.len() < least || ways.len() == all.len() {
@@ -240,8 +240,8 @@ fn latency_of_endpoint(
     latency(&mut ways)
 }
 
-/// Returns the travel times of requests and of their answers, one sample for each invocation with a recorded
-/// client span. If clocks differ too much, one sample for each invocation: half of the travel time in both
+/// Returns the travel times of requests and of their answers, one sample for each invocation with a recorded client
+/// span. If clocks differ too much, each invocation gives one sample, which is half of the travel time in both
 /// directions.
 fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
     let (mut one_way, mut halves) = (Vec::new(), Vec::new());
@@ -264,7 +264,7 @@ fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
         let lasted = (received - sent).saturating_sub(about.end - about.begin);
         halves.push(lasted / 2);
     }
-    // Clocks of two machines differ; then only the sum of both ways is known.
+    // If the clocks of two machines differ, only the sum of both directions is known.
     if backwards * 1_000 > mine.len() {
         halves
     } else {
@@ -282,7 +282,7 @@ fn latency(samples: &mut [u64]) -> Option<crate::Distribution> {
     fit::fit(samples).map(|fit| fit.distribution)
 }
 
-/// Returns the fraction of requests that a service itself fails.
+/// Returns the fraction of requests that fail although all their calls succeed.
 fn error_rate(invocations: &Invocations, mine: &[u32]) -> Option<f64> {
     let mut failed = 0;
     let mut all = 0;
@@ -299,7 +299,7 @@ fn error_rate(invocations: &Invocations, mine: &[u32]) -> Option<f64> {
     (failed > 0).then(|| (part * 1e5).round().max(1.0) / 1e5)
 }
 
-/// Adds remarks about what the definition does not express.
+/// Adds remarks about properties of the recording that the definition does not express.
 fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
     let all = &invocations.all;
     let incomplete = all.iter().filter(|made| made.incomplete).count() as u64;

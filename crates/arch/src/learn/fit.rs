@@ -57,7 +57,7 @@ pub(super) fn fit(samples: &mut [u64]) -> Option<Fit> {
     let at = |part: f64| quantile(samples, part);
     let (&least, &most) = (samples.first()?, samples.last()?);
     let median = at(0.5);
-    // Clocks that count microseconds are off by one.
+    // Times from clocks that count microseconds vary by a microsecond.
     if at(0.995) - at(0.005) <= (median / 200).max(2_000) {
         return Some(Fit {
             distribution: Distribution::Constant(span(median)),
@@ -90,7 +90,8 @@ pub(super) fn fit(samples: &mut [u64]) -> Option<Fit> {
             });
         }
     }
-    // Of few samples even the right family is off by chance (Kolmogorov, one in a hundred).
+    // With few samples the distance is large by chance even for the right family. 1.63 / √n is Kolmogorov's bound for a
+    // probability of 1 %.
     let allowed = CLOSE.max(1.63 / count.sqrt());
     best.filter(|best| best.distance <= allowed)
         .or_else(|| Some(percentiles(samples)))
@@ -102,7 +103,7 @@ fn percentiles(samples: &[u64]) -> Fit {
         .iter()
         .filter(|(.., least)| samples.len() >= *least);
     let inner = inner.map(|&(name, part, _)| (name, quantile(samples, part)));
-    // The shortest and the longest time are the ends: beyond them nothing was recorded.
+    // The shortest and the longest recorded time bound the distribution.
     let ends = [("0", samples[0]), ("100", samples[samples.len() - 1])];
     let points: BTreeMap<String, TimeSpan> = inner
         .chain(ends)

@@ -28,25 +28,25 @@ pub(super) struct Invocation {
     pub(super) failed: bool,
     /// True if no caller waited for an answer.
     pub(super) one_way: bool,
-    /// True if one of its ends, or an end of one of its calls, is missing, so that its times are not used.
+    /// True if one end of the request or of one of its calls is missing, so that the times are not used.
     pub(super) incomplete: bool,
-    /// The times at which the client sent it and received the answer, if the client's span was recorded.
+    /// The times at which the client sent the request and received the answer, if the client's span was recorded.
     pub(super) client: Option<(u64, u64)>,
-    /// The service that sent it, if that service has no recorded invocation.
+    /// The service that sent the request, if that service has no recorded invocation.
     pub(super) from: Option<u32>,
-    /// The invocation that made it; `None` for requests from outside.
+    /// The invocation that sent the request; `None` for requests from outside.
     pub(super) caller: Option<u32>,
-    /// True if its parent, or its client's parent, is missing.
+    /// True if the parent of the span, or of its client's span, is missing.
     is_orphan: bool,
 }
 
 impl Invocation {
-    /// Returns its start and end as its client saw them.
+    /// Returns the start and the end as the client saw them, or as the server saw them if no client is known.
     pub(super) fn seen(&self) -> (u64, u64) {
         self.client.unwrap_or((self.begin, self.end))
     }
 
-    /// Returns the time for which its client waited.
+    /// Returns the time for which the client waited, in nanoseconds.
     pub(super) fn lasted(&self) -> u64 {
         let (begin, end) = self.seen();
         end - begin
@@ -77,7 +77,7 @@ impl Invocations {
         let mut order: Vec<u32> = (0..recorded.spans.len() as u32).collect();
         let spans = &recorded.spans;
         let mut aliases = Aliases::default();
-        // What is written does not depend on the order of files.
+        // Traces are sorted, so that the result does not depend on the order of files.
         order.sort_by_key(|&place| {
             let span = &spans[place as usize];
             (span.trace, span.begin, span.id, span.side.is_server())
@@ -166,7 +166,7 @@ impl Invocations {
     fn add_trace(&mut self, trace: &[Span], aliases: &mut Aliases) {
         self.first_of_trace.push(self.all.len() as u32);
         let joining = Joining::new(trace);
-        // The invocation of each span that is one.
+        // For each span, the index of its invocation, or `NONE`.
         let mut made = vec![NONE; trace.len()];
         let first = self.all.len();
         for (place, span) in trace.iter().enumerate() {
@@ -186,7 +186,7 @@ impl Invocations {
             if mine == NONE {
                 continue;
             }
-            // What has a client was called by whom that was part of.
+            // The caller of a request with a client's span is the invocation to which that span belongs.
             let from = joining.client_of(place).unwrap_or(place);
             let (caller, is_orphan) = joining.caller(from, &made);
             let is_client = from != place || span.side.is_client();
@@ -315,7 +315,7 @@ impl<'a> Joining<'a> {
                     made.client = Some((client.begin, client.end));
                     made.failed |= client.failed;
                     let both_ways = [client.side, span.side];
-                    // Who was never answered has gone, or the recording ended.
+                    // A client's span without a duration has no answer: the client gave up, or the recording ended.
                     let is_cut = client.end == client.begin && span.end > span.begin;
                     made.incomplete = match both_ways {
                         [Side::Client, Side::Server] => is_cut,
@@ -353,7 +353,7 @@ impl<'a> Joining<'a> {
             let Some(parent) = parent.or_else(|| self.side(span.parent, false)) else {
                 return (None, true);
             };
-            // A client that is called by its peer's name stands for the server, and makes no calls.
+            // A client's span that became the invocation of a server without spans makes no calls.
             let is_server = !self.trace[parent].side.is_client();
             if made[parent] != NONE && is_server {
                 return (Some(made[parent]), false);

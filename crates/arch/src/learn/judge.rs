@@ -76,7 +76,7 @@ pub(super) fn judge(
         ..Plan::default()
     };
     let config = Config {
-        // So little is simulated in a window that a second thread would only be waited for.
+        // A window of simulated time has so few events that a second thread would only add waiting.
         workers: NonZeroUsize::MIN,
         ..config.clone()
     };
@@ -108,7 +108,7 @@ pub(super) fn judge(
 fn distance(recorded: &[u64], simulated: &TimesHistogram) -> f64 {
     let mut most = 0.0f64;
     let mut seen = 0u64;
-    // A histogram knows the values of a bucket only as a whole.
+    // A histogram has only the count of each bucket, so both ends of a bucket are compared.
     for (bounds, count) in simulated.iter() {
         let (low, high) = bounds.into_inner();
         let part = |nanos: u64, or_equal: bool| {

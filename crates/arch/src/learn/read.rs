@@ -59,9 +59,9 @@ pub(super) enum Side {
     Client,
     /// The server of a request.
     Server,
-    /// The sender of a message without an answer.
+    /// The sender of a message that has no answer.
     Producer,
-    /// The receiver of such a message.
+    /// The receiver of a message that has no answer.
     Consumer,
     /// Neither: internal work of a service.
     Internal,
@@ -203,7 +203,7 @@ fn hexadecimal(text: &str, what: &str, digits: usize) -> Result<u128, String> {
     })
 }
 
-/// Parses the ids of a span: of its trace, itself and its parent.
+/// Parses the ids of a trace, a span and the span's parent.
 fn ids(trace: &str, span: &str, parent: &str) -> Result<(u128, u64, u64), String> {
     let trace = hexadecimal(trace, "trace id", 32)?;
     let span = id(span, "span id")?;

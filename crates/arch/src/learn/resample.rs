@@ -1,8 +1,8 @@
 //! Confidence intervals by resampling.
 //!
-//! A recording is cut into blocks of time, and as many blocks are drawn from them, with repetition. Requests
-//! keep their queues within a block, so slots can be learned from a resampled recording as from the original.
-//! The spread of the results estimates the spread over many recordings.
+//! A recording is cut into blocks of time. The same number of blocks is drawn from them, with repetition. Requests keep
+//! their queues within a block, so slots can be learned from a resampled recording as from the original. The spread of
+//! the results estimates the spread over many recordings.
 
 use super::invocation::Invocations;
 use crate::definition::{Definition, Rate, StepDefinition};
@@ -53,7 +53,7 @@ impl Blocks<'_> {
         })
     }
 
-    /// A recording of blocks that are drawn.
+    /// Returns a recording that consists of randomly drawn blocks.
     pub(super) fn draw(&self, random: &mut Random) -> Invocations {
         let number = self.blocks.len() as u32;
         let drawn: Vec<u32> = (0..number).map(|_| random.below(number)).collect();
@@ -76,7 +76,7 @@ pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Lear
             .collect();
         of.sort_by(f64::total_cmp);
         let at = |part: f64| of[((of.len() - 1) as f64 * part).round() as usize];
-        // Of one that others lack, nothing is known.
+        // A number has an interval only if more than half of the resampled definitions have it.
         (2 * of.len() > others.len()).then(|| LearnedParameter {
             between: (at(0.025).min(value), at(0.975).max(value)),
             name,

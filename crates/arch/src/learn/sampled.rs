@@ -109,7 +109,8 @@ pub(super) fn estimate(instances: &[Vec<Visit>], sampled: f64) -> Option<Limit> 
     })
 }
 
-/// Returns the estimated waiting times: the longest response time is matched with the longest work, and so on in order.
+/// Returns the estimated waiting times: the longest response time is matched with the longest work, the second longest
+/// with the second longest, and so on.
 fn waits(instances: &[Vec<Visit>], works: &[f64], factor: f64) -> Vec<Vec<u64>> {
     let mut works = works.to_vec();
     works.sort_by(f64::total_cmp);
@@ -121,7 +122,7 @@ fn waits(instances: &[Vec<Visit>], works: &[f64], factor: f64) -> Vec<Vec<u64>> 
         let time = visit.end - visit.begin;
         let part = times.partition_point(|&other| other < time) as f64 / times.len() as f64;
         let work = works[((part * works.len() as f64) as usize).min(works.len() - 1)] * factor;
-        // A request that calls others before it has waited has not.
+        // A request waits before its first call, so the wait ends there at the latest.
         time.saturating_sub((work * 1e9) as u64).min(visit.first)
     };
     let of_instance = |visits: &Vec<Visit>| visits.iter().map(wait).collect();
@@ -154,7 +155,7 @@ impl Queue<'_> {
         let (visits, _) = self.run(high);
         let mut random = Random::new(2);
         let mut seen = ResponseTimes::default();
-        // Several draws of the recorded share, which are as good as longer recordings.
+        // Several random samples of the simulated requests are as good as a longer recording.
         for _ in 0..(0.3 / sampled).ceil().min(20.0) as usize {
             seen.add(
                 visits

@@ -42,8 +42,8 @@ pub(super) struct Script {
 #[derive(Debug, Default)]
 pub(super) struct Relations {
     calls: Vec<Call>,
-    /// For each call: the number of invocations with it, of its failures, and of failures that did not fail
-    /// the invocation.
+    /// For each call: the number of invocations that make it, of its failures, and of failures that did not fail the
+    /// invocation.
     counts: Vec<u64>,
     failed: Vec<u64>,
     forgiven: Vec<u64>,
@@ -75,7 +75,7 @@ impl Relations {
         self.offsets[call] / self.counts[call].max(1) as f64
     }
 
-    /// Whether two calls are made at once.
+    /// True if two calls of one invocation may overlap, or come in either order.
     fn at_once(&self, a: usize, b: usize) -> bool {
         let (a, b) = (a.min(b), a.max(b));
         let pair = self.at(a, b);
@@ -88,7 +88,7 @@ impl Relations {
         f64::from(self.overlapping[pair]) / both > OVERLAPPING || swapped > OVERLAPPING
     }
 
-    /// True if a call comes before another, unless they are concurrent.
+    /// True if the first call comes before the second, unless they are concurrent.
     fn comes_before(&self, a: usize, b: usize) -> bool {
         let (ab, ba) = (self.before[self.at(a, b)], self.before[self.at(b, a)]);
         if ab == ba {
@@ -136,7 +136,7 @@ pub(super) fn learn(
         ..Relations::default()
     };
     let mut left_out = 0;
-    // The calls of all invocations, with their times, and where those of each end.
+    // The calls of all invocations with their times, and for each invocation the end of its calls in that list.
     let (mut made, mut ends) = (Vec::new(), Vec::with_capacity(good.len()));
     for &invocation in &good {
         let begin = invocations.all[invocation as usize].begin;
@@ -225,7 +225,7 @@ fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call,
     })
 }
 
-/// Counts the failed calls of an invocation, and those that did not make it fail.
+/// Counts the failed calls of an invocation, and the failed calls after which the invocation succeeded.
 fn forgive(
     relations: &mut Relations,
     numbers: &HashMap<Call, usize>,

@@ -1,9 +1,8 @@
 //! Estimates the concurrency limit of an instance from the arrivals and ends of its requests.
 //!
-//! If an instance has `c` slots and serves in the order of arrival, a request begins when it arrives, or when
-//! only `c - 1` of the earlier ones are left. For the right `c` no request ends before it begins, and a
-//! request that finds all slots taken is longer by its waiting time. If requests never take longer, no limit
-//! is visible.
+//! If an instance has `c` slots and serves in the order of arrival, a request begins when it arrives, or when only `c -
+//! 1` of the earlier requests are left. For the right `c` no request ends before it begins, and a request that finds
+//! all slots taken is longer by its waiting time. If requests never take longer, no limit is visible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,7 +31,7 @@ pub(super) struct Visit {
 
 /// Returns the start of each request of an instance with `slots` slots. Requests are in the order of arrival.
 pub(super) fn starts(visits: &[Visit], slots: u32) -> Vec<u64> {
-    // When those end that end last.
+    // The times at which the slots become free.
     let mut ends: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     let begin = |visit: &Visit| {
         let mut begin = visit.begin;
@@ -54,7 +53,7 @@ pub(super) fn estimate(instances: &[Vec<Visit>]) -> Option<u32> {
     let is_possible = |slots: u32| {
         instances.iter().all(|visits| {
             let starts = starts(visits, slots);
-            // Clocks that count microseconds are off by one.
+            // Times from clocks that count microseconds vary by a microsecond at both ends.
             let early = |(visit, start): (&Visit, &u64)| visit.end + 2_000 < *start;
             let early = visits
                 .iter()
@@ -145,7 +144,7 @@ mod tests {
             let rate = 800.0 * slots as f64;
             let random = visits(slots, rate, exponential);
             assert_eq!(estimate(&[random]), Some(slots as u32));
-            // Of constant work nothing overtakes.
+            // With constant work no request overtakes another.
             let constant = visits(slots, rate, |_| 1_000_000);
             assert_eq!(estimate(&[constant]), Some(slots as u32));
         }

@@ -20,8 +20,8 @@ pub(crate) struct InstanceHistory {
     pub(crate) messages: RecentRing<(u64, Addr, Msg), MESSAGES>,
 }
 
-/// The number of recent answers and messages stored for an instance: few, because the histories of all
-/// instances pass through the caches again and again.
+/// The number of recent answers and messages stored for an instance. A small number saves memory traffic, because every
+/// interval touches the histories of all instances.
 const SPANS: usize = 32;
 const MESSAGES: usize = 16;
 
@@ -73,7 +73,8 @@ impl InstanceHistory {
         })
     }
 
-    /// Returns the counters of calls to an instance, at this index unless the call was made before recording.
+    /// Returns the counters of calls to an instance. `place` is their index, unless the call was made before recording
+    /// began.
     #[inline]
     pub(crate) fn calls_at(&mut self, place: u32, to: u32) -> &mut Calls {
         let known = self
@@ -225,10 +226,10 @@ pub struct RequestSeen {
     pub server: String,
     /// The send time in nanoseconds.
     pub sent: u64,
-    /// The time since then.
+    /// The time since the request was sent, in nanoseconds when serialized.
     #[serde(serialize_with = "nanos")]
     pub age: Duration,
-    /// The trace that it belongs to.
+    /// The trace of the request.
     #[serde(serialize_with = "hex")]
     pub trace: u64,
 }
@@ -286,7 +287,7 @@ mod tests {
         for to in [7, 7, 3, 7, 3, 9] {
             let place = seen.place_of(to);
             seen.calls_at(place, to).sent += 1;
-            // As of a request that was made before.
+            // An answer to a request that was sent before recording began has no valid index.
             seen.calls_at(u32::MAX, to).answered += 1;
         }
         let sent: Vec<_> = (seen.calls.iter())

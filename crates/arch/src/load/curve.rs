@@ -8,15 +8,15 @@ struct Piece {
     /// The start in seconds.
     from: f64,
     to: f64,
-    /// The rates at its beginning and at its end, in requests per second.
+    /// The rates at the start and at the end of the piece, in requests per second.
     first: f64,
     last: f64,
-    /// The number of requests that are due before it.
+    /// The number of requests that are due before the piece.
     before: f64,
 }
 
 impl Piece {
-    /// Returns the number of requests that are due within it.
+    /// Returns the number of requests that are due within the piece.
     fn requests(&self) -> f64 {
         if self.to.is_infinite() {
             if self.first > 0.0 { f64::INFINITY } else { 0.0 }
@@ -112,7 +112,8 @@ impl Curve {
             return Some((piece.from + after).min(piece.to));
         }
         let slope = (piece.last - piece.first) / (piece.to - piece.from);
-        // Where the area under the line is what is left, written so that nothing cancels.
+        // The time at which the area under the line is `left`: the solution of a quadratic equation, written without a
+        // difference of nearly equal numbers.
         let root = (piece.first * piece.first + 2.0 * slope * left)
             .max(0.0)
             .sqrt();
@@ -141,11 +142,11 @@ mod tests {
     fn steps_ramps_and_silence_are_where_the_profile_has_them() {
         let points = [(1.0, 10.0, false), (3.0, 30.0, true), (4.0, 0.0, false)];
         let curve = Curve::new(&points).unwrap();
-        // Nothing in the first second; 40 in the ramp, 30 in the second after it, then nothing.
+        // No requests in the first second, 40 in the ramp, 30 in the second after it, then none.
         assert!((curve.time_of(40.0).unwrap() - 3.0).abs() < 1e-9);
         assert!((curve.time_of(70.0).unwrap() - 4.0).abs() < 1e-9);
         assert_eq!(curve.time_of(70.1), None);
-        // Half-way through the ramp there have been (10 + 20) / 2 · 1 = 15.
+        // Half-way through the ramp (10 + 20) / 2 · 1 = 15 requests have been due.
         assert!((curve.time_of(15.0).unwrap() - 2.0).abs() < 1e-9);
         let times: Vec<f64> = (0..=70).map(|n| curve.time_of(n.into()).unwrap()).collect();
         assert!(times.is_sorted());

@@ -34,8 +34,8 @@ impl LoadText {
         read(text).map_err(LoadTextError)
     }
 
-    /// Sets the load of a topology's entry points. Parts that it leaves out (kinds of requests, arrivals,
-    /// keys) stay unchanged.
+    /// Sets the load of a topology's entry points. Parts that the text leaves out (kinds of requests, arrivals, keys)
+    /// stay unchanged.
     ///
     /// # Errors
     /// If a name is not an entry point.

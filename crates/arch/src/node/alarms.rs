@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(alarms.next(50, |_| true), Some('c'));
         assert_eq!(alarms.next(50, |_| true), None);
         assert_eq!(alarms.next_timer(50), Some(50));
-        // What does not matter any more is removed, due or not.
+        // Obsolete alarms are removed, whether they are due or not.
         assert_eq!(alarms.next(100, |&what| what == 'b'), None);
         assert_eq!(alarms.next_timer(100), Some(50));
         assert_eq!(alarms.next(150, |_| true), Some('b'));

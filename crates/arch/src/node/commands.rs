@@ -6,7 +6,8 @@ use crate::node::role::Role;
 use corsair::Context;
 
 impl Node {
-    /// Applies a command. A command that ends a state ends it whatever its cause, faults included.
+    /// Applies a command. A command that ends a state, such as a pause, ends it whatever its cause; the cause may be a
+    /// fault.
     pub(super) fn obey<C: Context<Msg>>(&mut self, command: Command, cx: &mut C) {
         let health = &mut self.host.health;
         let (was_listed, was_down) = (health.is_listed(), health.is_down());

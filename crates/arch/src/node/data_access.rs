@@ -27,7 +27,7 @@ impl DataAccess {
             Package::Volume => VOLUMES,
             Package::PriamCassandra | Package::Riak => 2,
             Package::Store => 3,
-            // Whatever else it depends on is asked last, as another layer of data access is.
+            // All other dependencies are asked last, like another layer of data access.
             _ => 4,
         };
         &mut self.kinds[kind]
@@ -50,7 +50,7 @@ impl DataAccess {
         if job.operation.is_answered() {
             return self.ask_from(host, job, 0, Answer::Unavailable, cx);
         }
-        // Each kind of storage gets the value; within a kind it spreads by itself.
+        // One instance of each kind of storage gets the value, and copies it to the others.
         let mut stage = 0;
         let mut answer = Answer::Unavailable;
         while let Some((kind, to)) = self.next(stage, || cx.random()) {
@@ -60,7 +60,7 @@ impl DataAccess {
         host.finish(job, answer, cx);
     }
 
-    /// Asks the next kind of storage if one has no value or has failed.
+    /// Asks the next kind of storage if the previous kind has no value or has failed.
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

@@ -104,7 +104,7 @@ impl EntryPoint {
         if let Source::Open { curve, arrivals } = &load.source
             && turn.loads.contains(&host.service)
         {
-            // What would have been due until now by the new curve is not made up for.
+            // Requests that the new curve would have made before the branch are not made up for.
             let seconds = turn.at.saturating_sub(began) as f64 / 1e9;
             let (of, number) = (f64::from(self.share.0), f64::from(self.share.1));
             self.due = curve.due(seconds);
@@ -120,7 +120,8 @@ impl EntryPoint {
         users / of + u32::from(number < users % of)
     }
 
-    /// Starts the load; without a load of its own, a request every `period` nanoseconds. 0 ends it.
+    /// Starts the load. An entry point without its own load makes a request every `period` nanoseconds. A period of 0
+    /// ends the load.
     pub(super) fn set_period<C: Context<Msg>>(&mut self, period: u64, cx: &mut C) {
         let was_silent = self.began.is_none();
         self.period = period;
@@ -138,7 +139,7 @@ impl EntryPoint {
                 }
             }
             Some(Source::Open { arrivals, .. }) => {
-                // The instances of an entry point take turns in what is regular.
+                // If arrivals are regular, the instances of an entry point take turns.
                 if *arrivals == Arrivals::Constant {
                     let (of, number) = self.share;
                     self.due = f64::from(number + 1) - f64::from(of);
@@ -229,7 +230,7 @@ impl EntryPoint {
                 let gaps = arrivals.gaps();
                 let gap = (gaps.as_constant()).unwrap_or_else(|| gaps.draw(self.random.bits()));
                 self.due += gap * f64::from(self.share.0) / self.factor();
-                // Casts of floats saturate: a time beyond the end of time is never reached.
+                // Casts of floats saturate: a time above the maximum is never reached.
                 curve
                     .time_of(self.due)
                     .map(|seconds| (seconds * 1e9) as u64)
@@ -329,7 +330,7 @@ impl EntryPoint {
         ]
     }
 
-    /// Handles the answer to one of its requests.
+    /// Handles the answer to a request of the entry point.
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

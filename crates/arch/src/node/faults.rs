@@ -89,7 +89,7 @@ impl Node {
 impl Host {
     /// Revives a killed instance, unless another fault keeps it down.
     fn revive<C: Context<Msg>>(&mut self, cx: &mut C) {
-        // It may have been revived before.
+        // A command may have revived the instance before.
         if self.health.is_down() {
             self.health.killed = self.health.killed.saturating_sub(1);
             self.register_again(cx);

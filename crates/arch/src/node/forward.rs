@@ -16,7 +16,7 @@ pub(crate) struct Forward {
 impl Forward {
     /// Forwards a job. A service without dependencies answers it.
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
-        // A request for an endpoint goes to its service, if that is next.
+        // A request for an endpoint goes directly to the service of the endpoint, if this service depends on it.
         let served = job.key.as_endpoint().and_then(|(endpoint, ..)| {
             let service = host.model.topology.endpoints.service(endpoint)?;
             let instances = &host.model.topology.services[service as usize].instances;

@@ -172,7 +172,7 @@ impl Host {
         None
     }
 
-    /// Sets the timer for the next end of a patience in the queue.
+    /// Sets the timer for the queued job whose patience ends first.
     fn time_patience<C: Context<Msg>>(&mut self, now: u64, cx: &mut C) {
         if let Some(after) = self.queue.next_timer(now) {
             cx.timer(Duration::from_nanos(after), super::TO_EXPIRE);
@@ -256,7 +256,8 @@ impl Host {
             None => 0,
         };
         let fails = costs.error_bits > 0 && cx.random() < costs.error_bits;
-        // Requests that run in circles end, and so do those that there is no number for.
+        // Requests fail if they have passed through a circular service too often, or if all numbers for further
+        // requests are in use.
         let fails = fails || job.rounds == Call::MOST_ROUNDS || !self.pending.has_room();
         if work == 0 {
             return Some((job, fails));
@@ -448,7 +449,7 @@ impl Host {
         }
     }
 
-    /// Reports its busy time to the controller of its service, unless the instance is silent.
+    /// Reports the busy time to the controller of the service, unless the instance is paused or down.
     pub(super) fn tell_how_busy<C: Context<Msg>>(&mut self, cx: &mut C) {
         if self.health.is_paused() || self.health.is_down() {
             return;

@@ -49,9 +49,9 @@ pub(crate) struct Job {
     pub(crate) waited: u64,
     /// True if the job holds a slot of an instance with limited concurrency.
     pub(crate) holds_slot: bool,
-    /// The time in nanoseconds after which its client does not need the answer; [`NO_DEADLINE`] if there is none.
+    /// The time in nanoseconds after which the client does not need the answer; [`NO_DEADLINE`] if there is none.
     pub(crate) deadline: u64,
-    /// The message that brought it, in the flow of messages.
+    /// The trace of the message that brought the job.
     pub(crate) trace: SpanId,
     pub(crate) span: SpanId,
     pub(crate) parent: SpanId,
@@ -140,7 +140,7 @@ pub(crate) struct PendingRequests {
 }
 
 impl PendingRequests {
-    /// Whether another request can be made.
+    /// True if another request can be made.
     pub(crate) fn has_room(&self) -> bool {
         !self.free.is_empty() || self.slots.len() < Call::MOST_IDS as usize
     }

@@ -53,7 +53,7 @@ impl Host {
         let mut asked = None;
         for place in 0..self.registries.len() {
             let registry = self.registries[place];
-            // The registries of a region know the same: one of them is enough.
+            // All registries of a region have the same entries, so one per region is asked.
             let region = self.model.place(registry).region;
             if asked != Some(region) {
                 asked = Some(region);

@@ -34,7 +34,7 @@ impl Pirate {
         }
     }
 
-    /// Gossips.
+    /// Handles the gossip timer: sets the next timer and gossips, unless the instance is down or paused.
     pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         if self.period == 0 {
             return;
@@ -45,7 +45,7 @@ impl Pirate {
         }
     }
 
-    /// Introduces one buddy to another, or gives one some gold.
+    /// Introduces one buddy to another, or gives a buddy some gold.
     fn gossip<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         let (bits, share) = (cx.random(), cx.random());
         let Some(lucky) = self.buddies.pick(bits) else {

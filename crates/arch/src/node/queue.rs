@@ -49,7 +49,7 @@ pub(super) struct Queue {
     levels: Vec<VecDeque<Job>>,
     length: usize,
     delay: Delay,
-    /// The due time of the timer for the end of a patience.
+    /// The due time of the current timer for the job whose patience ends first.
     timer: Option<u64>,
 }
 
@@ -133,7 +133,7 @@ impl Queue {
         self.levels[level].pop_front()
     }
 
-    /// Returns the delay of a new timer for the end of a patience, if one is needed.
+    /// Returns the delay of a new timer for the job whose patience ends first, if one is needed.
     pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
         if self.timer.is_some_and(|due| due > now) {
             return None;
@@ -165,7 +165,8 @@ impl Queue {
 /// The state of controlled delay (RFC 8289, section 5).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Delay {
-    /// The time at which jobs will have waited too long for a complete interval, if they wait too long now.
+    /// The time from which jobs are dropped, if all jobs until then wait longer than the target; `None` while waits are
+    /// short.
     above_until: Option<u64>,
     dropping: bool,
     drop_next: u64,
@@ -174,7 +175,7 @@ struct Delay {
 }
 
 impl Delay {
-    /// Returns whether the job that leaves the queue now is dropped.
+    /// Returns true if the job that leaves the queue now must be dropped.
     fn drops(&mut self, target: u64, interval: u64, waited: u64, is_last: bool, now: u64) -> bool {
         let is_ready = if waited < target || is_last {
             self.above_until = None;

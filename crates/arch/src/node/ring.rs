@@ -26,7 +26,7 @@ pub(crate) struct RingNode {
 }
 
 impl RingNode {
-    /// Returns the number of stored values.
+    /// Returns the number of values that the instance stores.
     pub(super) fn values(&self) -> u64 {
         self.kept.len()
     }
@@ -81,7 +81,7 @@ impl RingNode {
         }
     }
 
-    /// Transfers its values to the other instances of the zone before it leaves.
+    /// Transfers the instance's values to the other instances of the zone before it leaves.
     pub(super) fn leave<C: Context<Msg>>(&self, host: &mut Host, cx: &mut C) {
         let model = Arc::clone(&host.model);
         let ring = model.ring(host.service, model.place(host.index));
@@ -89,7 +89,7 @@ impl RingNode {
         hand_over(host, self.kept.sorted(|_| true), owner, cx);
     }
 
-    /// Returns the instance that owns a key in a zone, among this instance and those it knows.
+    /// Returns the instance that owns a key in a zone, among this instance and the instances that it knows.
     fn owner(&self, host: &Host, key: Key, at: Zone) -> Option<u32> {
         let is_there = |node: u32| node == host.index || self.peers.has(node);
         host.model.ring(host.service, at)?.owner(key, is_there)

@@ -33,7 +33,7 @@ impl RestoreState for Role {
         match (self, saved) {
             (Role::EntryPoint(own), Role::EntryPoint(saved)) => own.take_over(saved),
             (Role::Service(own), Role::Service(saved)) => own.take_over(saved),
-            // The others have no rules.
+            // The other packages have no rules to preserve.
             (own, saved) => *own = saved,
         }
     }
@@ -70,7 +70,7 @@ impl Role {
         })
     }
 
-    /// The instances that may be called, in ascending order.
+    /// Returns the instances that may be called, in ascending order.
     pub(super) fn known(&self) -> Vec<u32> {
         let mut known: Vec<u32> = match self {
             Role::Forward(forward) => forward.routes.iter().collect(),
@@ -117,7 +117,7 @@ impl Role {
         }
     }
 
-    /// An autoscaler removes the instance.
+    /// Transfers stored values before an autoscaler removes the instance.
     pub(super) fn leave<C: Context<Msg>>(&self, host: &mut Host, cx: &mut C) {
         if let Role::Ring(ring) = self {
             ring.leave(host, cx);
@@ -140,7 +140,7 @@ impl Role {
             Role::Storage(storage) => storage.act(host, job, cx),
             Role::Ring(ring) => ring.act(host, job, cx),
             Role::Service(service) => service.act(host, job, cx),
-            // Definitions in which a service asks one of these are refused, and graphs too.
+            // Definitions and graphs in which a service calls an entry point or a pirate are refused.
             Role::EntryPoint(_) | Role::Pirate(_) => host.finish(job, Answer::Unavailable, cx),
         }
     }
@@ -174,7 +174,7 @@ impl Role {
         }
     }
 
-    /// Does the due work, such as time-outs.
+    /// Handles due alarms, such as time-outs.
     pub(super) fn wake<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         if let Role::Service(service) = self {
             service.wake(host, cx);

@@ -81,7 +81,7 @@ impl Host {
         }
     }
 
-    /// A message has arrived.
+    /// Records a message that has arrived.
     #[inline]
     pub(super) fn see_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
         if self.model.interval() > 0 {

@@ -200,7 +200,7 @@ impl Host {
 
     /// Sends the response to a request.
     pub(super) fn respond<C: Context<Msg>>(&mut self, job: &Job, answer: Answer, cx: &mut C) {
-        // Requests that were sent from outside are answered to no actor.
+        // Requests from outside the architecture have no client that could receive an answer.
         if job.client == Addr::NONE {
             return;
         }
@@ -251,7 +251,7 @@ impl Host {
         self.post(self.number(job.client), after, response, cx);
     }
 
-    /// True if a fault cuts this instance off from an actor: they are in different zones.
+    /// True if a fault cuts this instance off from an actor in another zone.
     #[inline]
     fn is_cut_off_from(&self, other: u32) -> bool {
         self.health.is_cut_off() && self.model.place(self.index) != self.model.place(other)

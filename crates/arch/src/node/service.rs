@@ -37,11 +37,11 @@ pub(crate) struct Service {
     #[serde(skip)]
     todo: Vec<Todo>,
     alarms: Alarms<Alarm>,
-    /// Numbers calls and parallel steps.
+    /// The number of the last call or parallel step.
     serial: u32,
 }
 
-/// The number of no task.
+/// A task number that stands for no task.
 const NOBODY: u32 = u32::MAX;
 
 /// A pending operation.
@@ -123,7 +123,7 @@ impl Service {
         route.is_some_and(|route| self.routes[route].remove(node))
     }
 
-    /// Iterates over all instances that it may call.
+    /// Iterates over all instances that this instance may call.
     pub(super) fn known(&self) -> impl Iterator<Item = u32> + '_ {
         self.routes.iter().flat_map(Route::nodes)
     }
@@ -134,7 +134,7 @@ impl Service {
         tasks.filter(|task| task.parent.is_none()).count() as u64
     }
 
-    /// Returns how often its breakers have opened.
+    /// Returns how often the breakers of the instance have opened.
     pub(super) fn opened(&self) -> u64 {
         let breakers = self
             .routes
@@ -158,14 +158,14 @@ impl Service {
                 self.todo.push(Todo::Run(task));
                 self.go_on(host, cx);
             }
-            // It has none, and answers at once.
+            // A service without endpoints answers at once.
             None if endpoints.is_empty() => host.finish(job, Answer::Found, cx),
-            // The endpoint is another service's.
+            // The endpoint belongs to another service.
             None => host.fail(job, cx),
         }
     }
 
-    /// The work of a task is done, which has waited this long for shared processors.
+    /// Completes the work of a task, which has waited for shared processors for `waited` nanoseconds.
     pub(super) fn work_done<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -227,7 +227,7 @@ impl Service {
         self.serial
     }
 
-    /// Does all pending operations.
+    /// Runs all pending operations.
     fn go_on<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         while let Some(todo) = self.todo.pop() {
             match todo {
@@ -287,7 +287,7 @@ impl Service {
                     }
                     if let Some(to) = route.pick(about(&job), None, cx) {
                         host.put(&job, to, Msg::Put, key, cx);
-                        // It is never answered.
+                        // A sent message has no answer, so it does not count as in flight.
                         route.answered(to);
                     }
                 }
@@ -306,7 +306,7 @@ impl Service {
                     task.fork = fork;
                 }
                 let now = cx.now().as_nanos();
-                // What is to be done is taken from the end, so that the first begins first.
+                // Operations are taken from the end of the list, so the first branch is added last.
                 for branch in (first..first + branches).rev() {
                     let begins = self.script.branches[branch as usize];
                     let branch = self.begin(job, Some((id, fork)), begins, now);
@@ -389,7 +389,7 @@ impl Service {
             self.free.push(id);
             let Some((parent, fork)) = task.parent else {
                 let mut job = task.job;
-                // What it did not work it has waited, from when it began.
+                // The time since the start in which the task did not work is waiting time.
                 let lasted = cx.now().as_nanos().saturating_sub(task.began);
                 job.waited = lasted.saturating_sub(task.worked);
                 let answer = if succeeds {
@@ -420,7 +420,7 @@ impl Service {
             if above.open >= above.needed {
                 return;
             }
-            // Too few are left: it fails, too.
+            // Too few branches are left to succeed, so the waiting task fails, too.
             above.fork = 0;
             if self.falls_back(host, parent) {
                 return;
@@ -430,7 +430,7 @@ impl Service {
     }
 }
 
-/// Returns the value that a job is about.
+/// Returns the number of the value that a job requests.
 fn about(job: &Job) -> u32 {
     job.key.as_endpoint().map_or(0, |(.., about)| about)
 }

@@ -1,8 +1,8 @@
 //! Processor sharing: all work in progress shares the processors of an instance evenly.
 //!
 //! All pieces of work get the same service per unit of time. So a piece is done when the service that each piece has
-//! received since the beginning has grown by the work of the piece. A heap ordered by that point returns the next piece
-//! to finish.
+//! received has grown by the work of that piece since it began. A heap ordered by that point returns the next piece to
+//! finish.
 
 use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};
@@ -145,11 +145,11 @@ mod tests {
         sharing.begin(0, 100, 0);
         assert_eq!(sharing.next_timer(0), Some(100));
         sharing.begin(1, 20, 10);
-        // Each has half: twenty take forty.
+        // Each piece has half a processor, so 20 ns of work take 40 ns.
         assert_eq!(sharing.next_timer(10), Some(40));
         assert!(sharing.is_due(50));
         assert_eq!((sharing.finish(50), sharing.finish(50)), (Some(1), None));
-        // The other has had 10 + 20, and 70 are left.
+        // The other piece has received 10 + 20 ns, and 70 ns are left.
         assert_eq!(sharing.next_timer(50), Some(70));
         assert!(!sharing.is_due(100) && sharing.is_due(120));
         assert_eq!(sharing.finish(120), Some(0));

@@ -11,7 +11,7 @@ use std::time::Duration;
 const MOST_LISTED: usize = 50;
 
 impl Node {
-    /// Returns the numbers of its state at a time.
+    /// Returns the numeric state of the instance at a time.
     pub(crate) fn state(&self, now: Time) -> InstanceState {
         let host = &self.host;
         let health = &host.health;
@@ -37,7 +37,7 @@ impl Node {
         }
     }
 
-    /// Returns the history recorded while it was watched.
+    /// Returns the history that was recorded while the instance was watched.
     pub(crate) fn seen(&self) -> Option<&InstanceHistory> {
         self.host.seen.as_deref()
     }

@@ -54,8 +54,8 @@ impl Storage {
         self.kept.len()
     }
 
-    /// Handles a new peer, which may have missed values: it gets them from this instance, if this is the first of its
-    /// peers.
+    /// Handles a new peer, which may have missed values. This instance sends it all values if it is the first of the
+    /// new peer's peers.
     pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
         let package = host.model.package(host.index);
         let others = self.peers.iter().filter(|&other| other != peer);

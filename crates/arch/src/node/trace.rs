@@ -7,14 +7,15 @@ use crate::why::{Record, Trail};
 use corsair::{Context, SpanId};
 
 impl Host {
-    /// The trail, and the request from outside to which a job belongs, if the run is explained.
+    /// Returns the trail, and the number of the request from outside to which a job belongs; `None` if the run is not
+    /// explained.
     #[inline]
     fn trail(&self, job: &Job) -> Option<(&Trail, u64)> {
         let trail = self.model.trail.as_deref()?;
         (job.trace != SpanId::NONE).then_some((trail, job.trace.as_u64()))
     }
 
-    /// A request has been sent: from outside, if its job belongs to no other.
+    /// Opens the trail of a request that has been sent from outside.
     #[inline]
     pub(super) fn trace_sent(&self, job: &Job, span: SpanId, stage: u64, now: u64) {
         if let Some(trail) = self.model.trail.as_deref()
@@ -26,7 +27,7 @@ impl Host {
         }
     }
 
-    /// A request has been answered.
+    /// Records a request that has been answered.
     #[inline]
     pub(super) fn trace_call(&self, request: &PendingRequest, now: u64) {
         let Some(trail) = self.model.trail.as_deref() else {
@@ -47,7 +48,7 @@ impl Host {
         trail.add(job.trace.as_u64(), record);
     }
 
-    /// An attempt of a call has taken too long.
+    /// Records an attempt that was abandoned after its time-out.
     #[inline]
     pub(super) fn trace_given_up(&self, job: &Job, service: u32, lasted: u64, now: u64) {
         if let Some((trail, trace)) = self.trail(job) {
@@ -61,7 +62,7 @@ impl Host {
         }
     }
 
-    /// A job has ended.
+    /// Records a job that has ended.
     #[inline]
     pub(super) fn trace_visit(&self, job: &Job, now: u64) {
         if let Some((trail, trace)) = self.trail(job) {
@@ -76,7 +77,7 @@ impl Host {
         }
     }
 
-    /// Work on a job is done, which has waited this long for shared processors.
+    /// Records work that is done and has waited for shared processors for `waited` nanoseconds.
     #[inline]
     pub(super) fn trace_work<C: Context<Msg>>(&self, job: &Job, from: u64, waited: u64, cx: &C) {
         if let Some((trail, trace)) = self.trail(job) {

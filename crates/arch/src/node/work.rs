@@ -23,7 +23,7 @@ pub(super) enum Piece {
     Task(u32),
 }
 
-/// A piece in work.
+/// A piece of work in progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Work {
     piece: Piece,
@@ -35,7 +35,7 @@ struct Work {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Slot {
     work: Option<Work>,
-    /// Distinguishes the current timer of the slot from timers that were set before a pause.
+    /// Distinguishes the slot's current timer from timers that were set before a pause.
     generation: u32,
 }
 
@@ -56,7 +56,8 @@ impl RestoreState for InProgress {
 }
 
 impl InProgress {
-    /// Creates the work of an instance; `processors` is the number of shared processors, if there is one.
+    /// Creates an instance without work. `processors` is the number of shared processors, or `None` if jobs do not
+    /// share processors.
     pub(super) fn new(processors: Option<f64>) -> InProgress {
         InProgress {
             sharing: processors.map(|processors| Box::new(Sharing::new(processors))),
@@ -64,7 +65,7 @@ impl InProgress {
         }
     }
 
-    /// Whether another job fits.
+    /// True if another job fits.
     pub(super) fn has_room(&self) -> bool {
         !self.free.is_empty() || self.slots.len() < MOST
     }

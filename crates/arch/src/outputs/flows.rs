@@ -1,4 +1,4 @@
-//! The flows of a run that is over: requests between the actors of its graph.
+//! The flows of a completed run: requests between the actors of its graph.
 
 use super::{EdgeState, OutputError};
 use crate::live::Times;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// The maximum size of a file in bytes.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// The most requests in an answer.
+/// The maximum number of requests in one answer.
 const MOST_LISTED: usize = 200;
 
 /// Flows in the format zipkin1. Times are in microseconds.
@@ -60,8 +60,8 @@ struct Endpoint {
 }
 
 impl Flows {
-    /// Reads a file. `places` are the numbers of nodes by their names; flows name them with all nine parts, of which `label`
-    /// returns the short name.
+    /// Reads a file. `places` contains the number of each node by its name. Flows contain names of nine parts; `label`
+    /// returns the short name from such a name.
     ///
     /// # Errors
     /// See [`OutputError`].
@@ -89,7 +89,7 @@ impl Flows {
         places: &HashMap<String, u32>,
         label: fn(&str) -> &str,
     ) -> Flows {
-        // Flows name actors with all nine parts; graphs leave some out.
+        // Names in flows have all nine parts; names in graphs have fewer.
         let place = |annotation: &Annotation| {
             let name = &annotation.endpoint.as_ref()?.service_name;
             let label = label(name);
@@ -130,7 +130,7 @@ impl Flows {
                 failed: !one.binary_annotations.is_empty(),
             });
         }
-        // Flows of the wall clock have dates.
+        // Times in flows of real executors are Unix times.
         if flows.begins > 1_000_000_000_000 && flows.ends > 0 {
             let begins = flows.begins;
             for span in &mut flows.spans {
@@ -160,7 +160,7 @@ impl Flows {
         self.spans.iter().filter(ends).count()
     }
 
-    /// Returns the ends of all edges with traffic, between what actors are folded into, each once.
+    /// Returns the edges with traffic, each once. `folded` returns the node that represents an actor.
     pub fn ends(&self, folded: impl Fn(u32) -> u32) -> Vec<(u32, u32)> {
         let spans = self.spans.iter();
         let mut ends: Vec<(u32, u32)> = spans
@@ -171,7 +171,8 @@ impl Flows {
         ends
     }
 
-    /// Returns the traffic on edges with these ends, answered after and until some times in seconds.
+    /// Returns the traffic on these edges. Requests count if they were answered after `after` and not later than
+    /// `until`, in seconds.
     pub fn edges(
         &self,
         ends: &[(u32, u32)],

@@ -1,4 +1,4 @@
-//! Results over time that a run has left: the table of `--timeline`.
+//! The results of a completed run over time, from the table of `--timeline`.
 
 use super::{OutputError, Point};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The header of a table.
 const HEAD: &str = "seconds,service,region,zone,requests,errors,p50_seconds,p90_seconds,p95_seconds,p99_seconds,queue,longest_queue,utilisation";
 
-/// The time series by group: everything, services, and services in their zones.
+/// The time series by group: the complete architecture, services, and services in their zones.
 #[derive(Debug, Default)]
 pub struct TimelineTable {
     /// The names of the groups.
@@ -20,14 +20,15 @@ pub struct TimelineTable {
     pub places: Vec<(String, String)>,
 }
 
-/// A line of the table.
+/// A line of the table with its service and zone.
 struct Row {
     service: String,
     zone: String,
     point: Point,
 }
 
-/// The sum of several points of one time. Percentiles of several do not add up.
+/// Adds up points of the same time. Percentiles cannot be added, so they are only present if a single point has
+/// requests.
 fn sum(points: &[&Point], from: f64, to: f64) -> Point {
     let busy: Vec<&&Point> = points.iter().filter(|point| point.rate > 0.0).collect();
     let only = match busy[..] {
@@ -78,7 +79,7 @@ impl TimelineTable {
         }
     }
 
-    /// Reads a table.
+    /// Reads the table of a timeline from a file.
     ///
     /// # Errors
     /// See [`OutputError`].
@@ -135,7 +136,7 @@ impl TimelineTable {
         let over_time = |points: &[&Point]| -> Vec<Point> {
             let mut times: BTreeMap<u64, Vec<&Point>> = BTreeMap::new();
             for point in points {
-                // Times are not negative, so that their bits are in their order.
+                // Times are not negative, so their bits sort like the times.
                 times.entry(point.from.to_bits()).or_default().push(point);
             }
             let times = times.into_values();
@@ -143,7 +144,7 @@ impl TimelineTable {
                 .map(|points| sum(&points, points[0].from, points[0].to))
                 .collect()
         };
-        // Entry points are outside of all regions; without any, all services count.
+        // Entry points are outside all regions. Without entry points all services count.
         let is_entry = |row: &&Row| row.zone.starts_with("*.") && row.point.rate > 0.0;
         let has_entries = rows.iter().any(|row| is_entry(&row));
         let counted = rows
@@ -174,7 +175,8 @@ impl TimelineTable {
         self.points.get(group).cloned()
     }
 
-    /// Returns the measurements of a group at a time in seconds; without one, the mean rates and the longest queue.
+    /// Returns the measurements of a group at a time in seconds. With `None` for the time, the result has the mean
+    /// rates and the longest queue.
     pub fn at(&self, group: &str, time: Option<f64>) -> Option<Point> {
         let group = self.groups.iter().position(|name| name == group)?;
         let points = &self.points[group];
@@ -204,7 +206,7 @@ impl TimelineTable {
     }
 }
 
-/// Whether a file begins as such tables do.
+/// True if a file begins with the header of such a table.
 fn begins(path: &Path) -> bool {
     use std::io::Read;
     let mut head = vec![0; HEAD.len()];
@@ -212,7 +214,7 @@ fn begins(path: &Path) -> bool {
     read.is_ok() && head == HEAD.as_bytes()
 }
 
-/// A line of the table; rates are still counts.
+/// Parses a line of the table. The rates of the result are still counts.
 fn row(line: &str) -> Option<Row> {
     let fields = fields(line);
     let [
@@ -244,7 +246,7 @@ fn row(line: &str) -> Option<Row> {
     };
     Some(Row {
         service: service.clone(),
-        // A dot separates region and zone.
+        // A dot separates region and zone, so dots in their names are replaced.
         zone: format!("{}.{}", region.replace('.', "·"), zone.replace('.', "·")),
         point: Point {
             from: number(seconds)?,
@@ -260,7 +262,7 @@ fn row(line: &str) -> Option<Row> {
     })
 }
 
-/// The fields of a line, those in quotes without them.
+/// Returns the fields of a line, without their quotes.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut in_quotes = false;
@@ -314,7 +316,7 @@ mod tests {
         );
         assert_eq!((db[0].queue, db[0].p99, db[1].p99), (7, None, Some(0.004)));
         assert!((db[0].utilisation.unwrap() - 0.3).abs() < 1e-9);
-        // What is outside of all regions is an entry point.
+        // A service outside all regions is an entry point.
         assert_eq!(timeline.of(0).unwrap()[0].rate, 8.0);
         let first = timeline.at("db us-east-1.zoneA", Some(0.2)).unwrap();
         assert_eq!((first.rate, first.queue, timeline.end()), (20.0, 3, 1.0));

@@ -1,4 +1,4 @@
-//! What the pictures of this crate share: the colours of [`corsair::picture`], and names at the ends of curves.
+//! The common parts of this crate's pictures: the colours of [`corsair::picture`], and names at the ends of curves.
 
 use super::PictureError;
 use corsair::picture;
@@ -7,10 +7,10 @@ use plotters::prelude::*;
 
 /// The width reserved for names on the right, in pixels.
 pub(super) const NAMES: u32 = 110;
-/// The distance between two names.
+/// The minimum vertical distance between two names, in pixels.
 const APART: i32 = 14;
 
-/// A name to be drawn beside a place in pixels.
+/// A name with its position in pixels and its colour.
 pub(super) type Name = ((i32, i32), String, RGBColor);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -20,12 +20,12 @@ pub(super) fn colour(hex: &str) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// The font of texts, in a colour.
+/// Returns the font of texts, with a size in pixels and a colour.
 pub(super) fn font(size: u32, colour: RGBColor) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&colour)
 }
 
-/// Draws names beside the ends of curves, apart from each other.
+/// Draws names beside the ends of curves, with a minimum distance between them.
 pub(super) fn name_ends(area: &Area<'_>, mut names: Vec<Name>) -> Drawn {
     names.sort_by_key(|((_, y), ..)| *y);
     let bottom = area.get_pixel_range().1.end - APART;

@@ -41,7 +41,7 @@ pub fn timeline(
     })
 }
 
-/// The curves of each panel; panels without any are left out.
+/// Returns the curves of each panel. Panels without curves are left out.
 fn panels(timeline: &Timeline, services: &[(String, bool)]) -> Vec<(&'static str, Vec<Curve>)> {
     let width = timeline.interval.as_secs_f64();
     let numbers = || (0..services.len() as u32).map(|n| (n, &services[n as usize]));
@@ -151,7 +151,7 @@ fn is_bad(name: &str) -> bool {
     name.ends_with(" failed")
 }
 
-/// The parts of a curve between gaps: intervals without data.
+/// Returns the parts of a curve between gaps. A gap is an interval without data.
 fn pieces(points: &[(f64, f64)]) -> impl Iterator<Item = &[(f64, f64)]> {
     let steps = points.windows(2).map(|pair| pair[1].0 - pair[0].0);
     let least = steps.fold(f64::INFINITY, f64::min);

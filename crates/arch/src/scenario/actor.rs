@@ -26,7 +26,7 @@ pub(crate) enum AnyActor {
 /// The parameters of actors, besides the model.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct ActorParameters {
-    /// Show services instead of instances in graphs.
+    /// True if graphs show services instead of their instances.
     pub(crate) collapse: bool,
 }
 
@@ -67,7 +67,7 @@ impl Kind for AnyActor {
     }
 }
 
-/// Reads the number of an actor, and restores the state of that actor.
+/// Reads the number of an actor's type, and then the state of that actor.
 struct ActorVisitor<'a>(&'a Arc<Model>);
 
 impl<'de> Visitor<'de> for ActorVisitor<'_> {
@@ -116,7 +116,7 @@ impl Actor<Msg> for AnyActor {
         }
     }
 
-    /// Returns the saved state by name.
+    /// Returns the saved fields by name.
     fn state(&self) -> Option<Value> {
         let written = match self {
             AnyActor::Node(node) => serde_json::to_value(Saving(&**node)),

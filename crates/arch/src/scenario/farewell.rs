@@ -13,14 +13,14 @@ use std::time::Duration;
 const SILENCE: Duration = Duration::from_secs(2);
 const TO_SILENCE: Token = Token::new(3);
 
-/// Progress of the farewell: one group of actors after the other is asked to leave, and answers.
+/// The progress of the farewell. One group of actors after the other is asked to leave, and each actor answers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Farewell {
     group: usize,
     /// The number of actors that were asked to leave, and the number of actors that have left.
     told: u32,
     left: u32,
-    /// During a wait: the number of actors that had left when the timer was set.
+    /// During a wait, the number of actors that had left when the timer was set.
     waits: Option<u32>,
 }
 
@@ -34,7 +34,7 @@ fn groups(model: &Model) -> impl Iterator<Item = Range<u32>> {
 }
 
 impl Farewell {
-    /// Continues the farewell. `event` is the event for which it has waited, if any.
+    /// Continues the farewell. `event` is the event for which the root has waited, if any.
     pub(super) fn go_on<C: Context<Msg>>(
         &mut self,
         event: Option<Event<Msg>>,
@@ -68,14 +68,14 @@ impl Farewell {
         Wait::Sleep(Duration::from_nanos(model.settled / 4))
     }
 
-    /// True if too many of the actors that were asked to leave have not left yet: more than `CHUNK`, or any if the
-    /// whole group has been asked.
+    /// True if too many of the actors that were asked to leave are still present: more than `CHUNK`, or any of them if
+    /// the complete group has been asked.
     fn waits_for_more(&self, group: &Range<u32>) -> bool {
         let is_last = self.told == group.len() as u32;
         self.told - self.left > if is_last { 0 } else { CHUNK }
     }
 
-    /// Counts an actor that has left. True if none has left for too long.
+    /// Counts an actor that has left. Returns true if no actor has left for too long.
     fn is_silent<C: Context<Msg>>(&mut self, event: Event<Msg>, model: &Model, cx: &mut C) -> bool {
         if let Event::Message { body, .. } = &event {
             log::received(model, body, cx);
@@ -84,7 +84,7 @@ impl Farewell {
             Event::Message {
                 body: Msg::Goodbye, ..
             } => self.left += 1,
-            // Timers that were set for earlier goodbyes come too; they find that some have come.
+            // A timer that fires after further actors have left starts a new wait.
             Event::Timer(TO_SILENCE) if self.waits == Some(self.left) => return true,
             Event::Timer(TO_SILENCE) => {
                 self.waits = Some(self.left);

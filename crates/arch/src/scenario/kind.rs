@@ -1,4 +1,4 @@
-//! The root as a kind, and all kinds of an architecture.
+//! The root as a kind of actor, and all kinds of an architecture.
 
 use super::{AnyActor, Farewell, Scene, Stage};
 use crate::message::Msg;
@@ -19,11 +19,11 @@ pub struct SceneParameters {
     pub(crate) drain: Duration,
     /// The time between requests of each entry point.
     pub(crate) chat: Duration,
-    /// Show services instead of instances in graphs.
+    /// True if graphs show services instead of their instances.
     pub(crate) collapse: bool,
 }
 
-/// The state of the root.
+/// The saved state of the root.
 #[derive(Serialize, Deserialize)]
 struct SavedScene {
     parameters: SceneParameters,
@@ -32,7 +32,7 @@ struct SavedScene {
     farewell: Farewell,
 }
 
-/// The totals of a process's ended actors, and its lost messages.
+/// The totals of the actors that have ended in a process, and the number of messages lost there.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HandedIn {
     totals: Totals,

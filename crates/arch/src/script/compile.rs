@@ -3,9 +3,9 @@
 use super::{CacheKind, Endpoints, NOWHERE, Operation, Script, Target, Targets};
 use crate::definition::{self, CacheDefinition, EndpointDefinition, StepDefinition};
 
-/// A service with more operations is refused.
+/// The maximum number of operations of a service.
 const MOST_OPERATIONS: usize = 100_000;
-/// Deeper nesting is refused.
+/// The maximum nesting depth of steps.
 const MOST_DEPTH: usize = 16;
 /// The maximum number of repetitions of a step.
 const MOST_TIMES: i64 = 1_000;
@@ -50,7 +50,7 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// The number of the next operation.
+    /// Returns the number of the next operation.
     fn here(&self) -> u32 {
         self.script.operations.len() as u32
     }
@@ -178,7 +178,7 @@ impl Compiler<'_> {
         let end = self.here();
         self.script.operations[jump] = Operation::Jump(end);
         if step.fallback.is_some() {
-            // What follows the branches is reached by the jump alone.
+            // The operations after the branches are reached only by the jump.
             self.fallback(fork, step.fallback.as_deref(), depth)?;
         }
         Ok(())
@@ -204,7 +204,7 @@ impl Compiler<'_> {
                         .to_owned(),
                 );
             }
-            // The steps of a miss are what is done with the other probability.
+            // The steps of a miss run with the complementary probability.
             let hits = bits(rate, "a hit_rate")?;
             let done = u64::MAX - hits;
             self.push(Operation::Chance { done, skip: 0 })?
@@ -281,7 +281,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Checks that a step has exactly one action, and no fields of another.
+/// Checks that a step has exactly one action, and no fields of other actions.
 fn check_keys(step: &StepDefinition) -> Result<(), String> {
     let actions = [
         step.work.is_some(),
@@ -319,7 +319,7 @@ fn check_keys(step: &StepDefinition) -> Result<(), String> {
     Ok(())
 }
 
-/// Converts a number from 0 to 1 to 2^64ths.
+/// Converts a probability from 0 to 1 to a multiple of 2^-64.
 fn bits(part: f64, what: &str) -> Result<u64, String> {
     if (0.0..=1.0).contains(&part) {
         // Casts of floats saturate, so that 1 is all bits.

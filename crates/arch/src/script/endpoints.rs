@@ -68,7 +68,7 @@ impl Endpoints {
         Ok(())
     }
 
-    /// The number of a service's first endpoint.
+    /// Returns the number of a service's first endpoint.
     pub(crate) fn first(&self, service: usize) -> u16 {
         self.services[service].first as u16
     }
@@ -101,7 +101,7 @@ impl Endpoints {
         let key = match number {
             None => Key::WHY,
             Some(number) => {
-                // Its own priority it gets when it arrives.
+                // The called service sets the endpoint's own priority when the request arrives.
                 Key::endpoint((known.first + number) as u16, 0, 0)
             }
         };
@@ -149,7 +149,7 @@ impl Endpoints {
     /// Returns the index of the service that has the endpoint with this number.
     pub(crate) fn service(&self, number: u16) -> Option<u32> {
         let number = usize::from(number);
-        // Services without endpoints have the number of the next, and come before it.
+        // A service without endpoints has the same first number as the next service, and comes before it.
         let after = self.services.partition_point(|known| known.first <= number);
         let place = after.checked_sub(1)?;
         let known = &self.services[place];

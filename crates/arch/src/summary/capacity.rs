@@ -14,15 +14,15 @@ pub struct CapacitySummary {
     pub limit_seconds: Option<f64>,
     /// The objectives in text form.
     pub slos: Vec<String>,
-    /// True if something limits the load. If not, response times are equal at any load.
+    /// True if the architecture limits the load. If not, response times are equal at any load.
     pub limited: bool,
     /// Services that take any number of requests at once.
     pub unlimited: Vec<String>,
-    /// The highest load that is borne.
+    /// The highest load that the architecture sustains.
     pub load: Option<f64>,
-    /// The highest load that is certainly borne.
+    /// The highest load that the architecture certainly sustains.
     pub load_least: Option<f64>,
-    /// The lowest load that certainly is not.
+    /// The lowest load that the architecture certainly does not sustain.
     pub load_most: Option<f64>,
     /// True if the highest load of the search meets the objectives.
     pub beyond: bool,

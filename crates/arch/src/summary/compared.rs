@@ -15,7 +15,7 @@ pub struct ComparedRow {
     pub a_within: Option<f64>,
     pub b: Option<f64>,
     pub b_within: Option<f64>,
-    /// The second less the first.
+    /// The second minus the first.
     pub difference: Option<f64>,
     pub difference_within: Option<f64>,
     /// True if the interval of the difference does not contain zero.
@@ -23,7 +23,7 @@ pub struct ComparedRow {
 }
 
 impl ComparedRow {
-    /// The row of a number.
+    /// Creates the row of a quantity.
     pub fn new(of: &Compared) -> ComparedRow {
         let [a, b] = of.of;
         let number = |of: Estimate| (!of.is_empty()).then_some(of.mean);

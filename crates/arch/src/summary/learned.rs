@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct LearnedSummary {
     /// The number of spans that were read.
     pub spans: u64,
-    /// Traces that they belong to.
+    /// The number of traces to which the spans belong.
     pub traces: u64,
     /// The length of the recording in seconds.
     pub recorded_seconds: f64,
@@ -16,7 +16,7 @@ pub struct LearnedSummary {
     pub numbers: Vec<NumberRow>,
     /// True if the recorded response times are of traces that were not learned from.
     pub held_out: bool,
-    /// Facts that are missing in the traces.
+    /// Sentences about facts that the traces do not contain.
     pub remarks: Vec<String>,
     /// The kinds of requests.
     pub requests: Vec<RequestsSummary>,

@@ -76,7 +76,7 @@ impl SweepFile {
 }
 
 impl Sweep {
-    /// Returns the end of the complete lines, and their runs; `None` if the file belongs to another sweep.
+    /// Returns the length of the complete lines, and their measurements; `None` if the file belongs to another sweep.
     fn made(&self, text: &str, head: &str) -> Option<(usize, Vec<Measurement>)> {
         let format = self.grid.described().format;
         let Some(lines) = text.strip_prefix(head) else {
@@ -96,7 +96,7 @@ impl Sweep {
     }
 }
 
-/// Parses the end of a line.
+/// Parses the measurements at the end of a line.
 fn measured(text: &str, format: OutputFormat) -> Option<Measurement> {
     let mut values = [0.0; Measurement::NAMES.len()];
     let mut parts = match format {
@@ -114,7 +114,7 @@ fn measured(text: &str, format: OutputFormat) -> Option<Measurement> {
             }
         };
         *value = match number {
-            // Without requests there are no times.
+            // A run without requests has no times.
             "" | "null" => f64::NAN,
             number => number.parse().ok()?,
         };

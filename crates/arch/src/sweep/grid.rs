@@ -21,7 +21,7 @@ pub fn typed_field(path: &str, values: &str) -> Result<(String, Vec<String>), Sw
     Ok((path.to_owned(), values))
 }
 
-/// A field with these values.
+/// Returns a field with these values in text form.
 pub fn field(
     path: &str,
     values: impl IntoIterator<Item = serde_json::Value>,
@@ -31,7 +31,7 @@ pub fn field(
             path: path.to_owned(),
             value,
         };
-        // Text that reads as something else is typed with quotes.
+        // A text that would be parsed as another type of value gets quotes.
         let typed = setting.typed();
         match Setting::value(&typed) == setting.value {
             true => typed,

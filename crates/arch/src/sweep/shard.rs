@@ -12,8 +12,8 @@ const VERSION: u32 = 1;
 /// The maximum length of a first line.
 pub const LONGEST_FIRST_LINE: usize = 1 << 24;
 
-/// A shard: every `of`-th run of a sweep, from the `number`-th on, counted from 1. Neighbouring runs take similar
-/// times, so shards do, too.
+/// A shard: every `of`-th run of a sweep, beginning with run `number`, counted from 1. Neighbouring runs take similar
+/// times, so all shards take similar times, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     /// The number of the shard, from 1.
@@ -72,7 +72,7 @@ impl FromStr for Shard {
 #[serde(deny_unknown_fields)]
 pub struct FirstLine {
     corsair_sweep: u32,
-    /// The program that has made the runs.
+    /// The name and version of the program that has made the runs.
     pub corsair: String,
     /// The shard to which the file belongs.
     pub shard: Shard,
@@ -91,7 +91,7 @@ impl FirstLine {
         }
     }
 
-    /// The line, a comment in CSV.
+    /// Returns the first line, which is a comment in CSV.
     pub fn text(&self) -> String {
         let json = serde_json::json!(self);
         match self.sweep.format {
@@ -100,7 +100,7 @@ impl FirstLine {
         }
     }
 
-    /// Parses a line; `None` if it is not a first line.
+    /// Parses a first line; `None` if the line is something else.
     pub fn read(line: &str) -> Option<FirstLine> {
         let json = line.strip_prefix("# ").unwrap_or(line);
         let read: FirstLine = serde_json::from_str(json).ok()?;

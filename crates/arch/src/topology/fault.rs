@@ -9,12 +9,13 @@ use corsair::network::Schedule;
 use serde::Serialize;
 use std::time::Duration;
 
-/// The most occurrences of a fault that are listed.
+/// The maximum number of listed occurrences of a fault.
 const MOST_LISTED: u64 = 100;
 
 impl Topology {
-    /// Returns what goes wrong during a load of this length, in the order of time: the time after the start of the load,
-    /// and what it is, such as `kill login` or `kill login ends`. Of a fault with a probability every possible time is listed.
+    /// Returns the starts and ends of all faults in a load of this length, in the order of time. Each entry has the
+    /// time after the start of the load and a text such as `kill login` or `kill login ends`. A fault with a
+    /// probability is listed at every possible time.
     pub fn fault_times(&self, load: Duration) -> Vec<(Duration, String)> {
         let name = |service: u32| match self.services.get(service as usize) {
             Some(service) => service.name.as_str(),
@@ -133,7 +134,7 @@ pub struct TimedFault {
     pub share: f64,
     /// The factor on times.
     pub factor: f64,
-    /// The interval at which it repeats.
+    /// The interval in nanoseconds at which the fault repeats; `None` if it occurs once.
     pub every: Option<u64>,
     /// The probability of each occurrence.
     pub probability: Option<f64>,
@@ -171,7 +172,7 @@ pub struct TimedLink {
     pub(crate) to: LinkSide,
     pub(crate) schedule: Schedule,
     pub(crate) lasting: Option<u64>,
-    /// The fraction that is lost, and the fraction that arrives twice, from 0 to 1.
+    /// The fraction of messages that are lost, and the fraction that arrives twice, from 0 to 1.
     pub(crate) loss: f64,
     pub(crate) twice: f64,
     pub(crate) delay: Option<Sampler>,

@@ -48,7 +48,7 @@ impl Topology {
         format!("{}.{name}.{package}", self.place(instance))
     }
 
-    /// The name of a registry: `netflixoss.us-east-1.zoneA..eureka00...eureka.eureka`.
+    /// Returns the full name of a registry: `netflixoss.us-east-1.zoneA..eureka00...eureka.eureka`.
     pub fn registry_name(&self, registry: u32) -> String {
         let place = self.part_of(self.registry_at(registry));
         format!("{place}..eureka{registry:02}...eureka.eureka")
@@ -108,8 +108,8 @@ pub fn first_part(arch: &str) -> String {
     arch.replace(bad, "_")
 }
 
-/// Returns a part of a name, without dots, which would begin another part, and without spaces, which would begin
-/// another name.
+/// Returns a part of a name. Dots and spaces are replaced, because a dot would begin another part, and a space another
+/// name.
 fn part(text: &str) -> Cow<'_, str> {
     let joins = |c: char| c == '.' || c.is_whitespace() || c.is_control();
     if text.contains(joins) {

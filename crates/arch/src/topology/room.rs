@@ -31,7 +31,7 @@ pub enum RoomError {
         /// The requested number of instances.
         count: u32,
     },
-    /// A graph fixes the connections, so further instances would have none.
+    /// A graph fixes the connections, so further instances would have no connections.
     #[error(
         "{service} is of a graph, which says who calls whom: others than its instances would be called by none"
     )]
@@ -145,7 +145,7 @@ fn spares(service: u32, defined: &[Instance], zones: u32) -> impl Iterator<Item 
 }
 
 impl Service {
-    /// The instances of the definition, without spare instances.
+    /// Returns the instances of the definition, without spare instances.
     pub(crate) fn defined(&self) -> Range<u32> {
         self.instances.start..self.instances.end - self.spare
     }

@@ -69,7 +69,7 @@ pub enum ScaleError {
 }
 
 impl Scale {
-    /// Scales a number of instances.
+    /// Returns the number of instances at this scale; at least zero.
     pub(super) fn count(self, count: i64) -> u32 {
         (count.max(0) as u64 * u64::from(self.percent) / 100).min(u32::MAX.into()) as u32
     }

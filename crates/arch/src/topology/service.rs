@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Returns the container of a definition.
+/// Returns the container of a service, if the definition names one.
 fn container(service: &ServiceDefinition) -> Option<Container> {
     let container = Container {
         machine: service.machine.clone(),
@@ -40,7 +40,7 @@ pub struct Service {
     pub instances: Range<u32>,
     /// The number of spare instances at the end, which are idle until a command adds them.
     pub(crate) spare: u32,
-    /// The indices of the services that it calls.
+    /// The indices of the services that this service calls.
     pub dependencies: Vec<u32>,
     /// True if its instances know the registries of all regions.
     pub all_regions: bool,
@@ -71,7 +71,7 @@ pub struct Costs {
     pub service_time: Option<Sampler>,
     /// The concurrency limit of an instance; `None`: no limit.
     pub concurrency: Option<u32>,
-    /// The part of requests that fail, in 2^64ths.
+    /// The probability that a request fails, as a multiple of 2^-64.
     pub error_bits: u64,
     /// The queue for its slots.
     pub queue: QueueRules,
@@ -81,11 +81,11 @@ pub struct Costs {
     pub rate_limit: Option<Rate>,
 }
 
-/// The rules of an autoscaler, with times in nanoseconds.
+/// The rules of an autoscaler. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScalerRules {
     pub(crate) target: f64,
-    /// The minimum in each region.
+    /// The minimum number of instances in each region.
     pub(crate) least: u32,
     pub(crate) begin: u32,
     pub(crate) every: u64,

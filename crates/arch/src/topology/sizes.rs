@@ -1,7 +1,8 @@
-//! Service times and slots for architectures that state none, so that queues, use and capacity mean something.
+//! Service times and slots for architectures without these fields, so that they have queues, utilisation and a
+//! capacity.
 //!
-//! The sizes are illustrative: typical orders of magnitude of such software, not measurements of a system. A user who has
-//! measured states `service_time` and `concurrency` in a definition, or learns them from traces.
+//! The sizes are illustrative: they are typical orders of magnitude of such software, not measurements of a system. A
+//! user with measurements sets `service_time` and `concurrency` in a definition, or learns them from traces.
 
 use super::Topology;
 use crate::distribution::Distribution;
@@ -9,7 +10,8 @@ use crate::duration_text::TimeSpan;
 use crate::package::Package;
 use std::time::Duration;
 
-/// The mean of the exponential service time of an instance in microseconds, and its slots.
+/// Returns the mean of the exponential service time of an instance in microseconds, and its number of slots; `None` if
+/// the package gets no size.
 const fn size(package: Package) -> Option<(u64, u32)> {
     Some(match package {
         Package::Elb => (100, 256),
@@ -26,7 +28,8 @@ const fn size(package: Package) -> Option<(u64, u32)> {
 }
 
 impl Topology {
-    /// Gives every service that states neither a service time nor a limit an illustrative size for its package.
+    /// Gives an illustrative size to every service that has neither a service time nor a limit. The size depends on
+    /// the package.
     ///
     /// ```
     /// use corsair_arch::{Scale, Topology, read};

@@ -12,7 +12,7 @@ fn at(regions: u32, percent: u32) -> Scale {
     Scale { regions, percent }
 }
 
-/// The index of the instance with this full name.
+/// Returns the index of the instance with this full name.
 fn find(topology: &Topology, name: &str) -> u32 {
     (0..topology.len())
         .find(|&instance| topology.full_name(instance) == name)

@@ -1,4 +1,4 @@
-//! The fields that a path of `--set` can name: those of the schema, and the entries of one definition.
+//! The fields that a path of `--set` can name: the fields of the schema, and the entries of a definition.
 
 use super::DefinitionText;
 use crate::definition::schema;
@@ -9,13 +9,13 @@ use serde_json::Value;
 pub struct FieldHint {
     /// The path. It ends in `.` if names of fields follow, and in `=` if a value follows.
     pub path: String,
-    /// A line about the field, or empty.
+    /// A line about the field; may be empty.
     pub about: String,
 }
 
 impl DefinitionText {
-    /// Returns the fields whose paths continue what was typed by one name. After the `=` it returns the values that the
-    /// schema lists, and the present value.
+    /// Returns the fields whose paths extend the typed text by one name. If the text has a `=`, it returns the values
+    /// that the schema lists, and the current value.
     ///
     /// ```
     /// use corsair_arch::DefinitionText;
@@ -70,7 +70,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The place of a field or an entry.
+    /// Returns the place of a field or an entry below this place.
     fn below(&self, name: &str) -> Place<'a> {
         let mut shapes = Vec::new();
         for shape in &self.shapes {
@@ -96,7 +96,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The alternatives of a node of the schema.
+    /// Returns the alternatives of a node of the schema.
     fn resolved(&self, node: &'a Value) -> Vec<&'a Value> {
         if let Some(Value::String(reference)) = node.get("$ref") {
             let target = self.schema.pointer(reference.trim_start_matches('#'));
@@ -109,7 +109,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The paths one name longer than `path`, which leads to this place.
+    /// Returns the paths that are one name longer than `path`, which leads to this place.
     fn names(&self, path: &str) -> Vec<FieldHint> {
         let mut found = Vec::new();
         for shape in &self.shapes {
@@ -137,7 +137,7 @@ impl<'a> Place<'a> {
         found
     }
 
-    /// The keys of a map with such values: those that are there, and the services that it can name.
+    /// Returns the keys of a map with such values: the existing keys, and the services that a key can name.
     fn keys(&self, values: &Value) -> Vec<&'a str> {
         let present = self.value.and_then(Value::as_object);
         let mut keys: Vec<&str> = present
@@ -196,7 +196,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether values of this shape have fields or entries that a path can name.
+    /// True if values of this shape have fields or entries that a path can name.
     fn is_group(&self, shape: &Value) -> bool {
         let entries = || self.value.and_then(Value::as_array);
         let is_named = || entries().is_some_and(|entries| entries.iter().any(Value::is_object));
@@ -207,7 +207,7 @@ impl<'a> Place<'a> {
             || shape.get("items").is_some() && is_named()
     }
 
-    /// The values that the schema lists, and the present one.
+    /// Returns the values that the schema lists, and the current value.
     fn values(&self, path: &str) -> Vec<FieldHint> {
         let mut values: Vec<(String, &str)> = Vec::new();
         if let Some(value) = self.value.filter(|v| !v.is_object() && !v.is_array()) {
@@ -247,7 +247,7 @@ fn name_of(entry: &Value) -> Option<&str> {
     entry.get("name")?.as_str()
 }
 
-/// The first line of a node's description.
+/// Returns the first line of a node's description.
 fn first_line(node: &Value) -> &str {
     let text = node
         .get("description")

@@ -1,4 +1,4 @@
-//! The load that an architecture bears is what theory says, from any seed.
+//! The load that an architecture sustains agrees with theory for any seed.
 
 use crate::scene::{plan, topology};
 use corsair::Config;
@@ -26,8 +26,8 @@ fn one_server() -> Topology {
 // Guarantee: arch-4.
 #[test]
 fn the_capacity_of_one_server_is_that_of_theory_from_any_seed() {
-    // D/M/1 with a mean work of 8 ms: the time there is exponential, and its 99th percentile is
-    // 100 ms at 100.2 requests a second. Both ways take a millisecond more.
+    // D/M/1 with a mean work of 8 ms: the time in the server is exponential, and its 99th percentile is 100 ms at 100.2
+    // requests per second. The two trips add a millisecond each.
     let search = Search {
         slos: Slo::usual(Duration::from_millis(102), 0.01),
         from: 50.0,
@@ -147,7 +147,7 @@ fn a_capacity_below_the_first_load_is_found_and_one_that_there_is_not_ends_early
     let found = find(&one_server(), &plan(), &search(4_000.0), 0);
     let load = found.load.unwrap();
     assert!((97.0..=103.5).contains(&load), "{found:?}");
-    // Both ways take a millisecond, and the work of 8 ms takes none of that off at any load.
+    // The two trips take a millisecond each and the work 8 ms at any load, so the objective is never met.
     let none = find(&one_server(), &plan(), &under(&["mean < 5ms"], 100.0), 0);
     assert!(none.load.is_none() && none.points.len() < 10, "{none:?}");
 }
@@ -173,7 +173,7 @@ fn objectives_of_kinds_means_and_errors_each_limit_the_load() {
             "{name}: {limited} of {by_nothing}"
         );
     }
-    // Refused requests end early, so that a mean limits only what refuses none.
+    // Refused requests end early, so the mean limits the load only if no requests are refused.
     let unbounded = shop(r#", "concurrency": 2"#);
     let by_mean = |slo: &str| {
         let found = find(&unbounded, &plan(), &under(&[slo], 10.0), 0);

@@ -7,8 +7,8 @@ use corsair_arch::{Command, Plan, Scale, Totals};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Two instances that take a millisecond behind an entry point with 100 requests a second; the
-/// entry point is instance 0.
+/// Two instances with work of a millisecond behind an entry point with 100 requests per second; the entry point is
+/// instance 0.
 const TWO: &str = r#"
     {"name": "www", "package": "denominator", "regions": 0, "count": 0, "dependencies": ["web"]},
     {"name": "web", "package": "store", "regions": 1, "count": 2, "concurrency": 1,
@@ -101,7 +101,7 @@ fn a_killed_instance_is_down_until_it_is_revived() {
     assert!(!live.state(1).unwrap().is_down && live.state(2).unwrap().is_down);
     let (_, totals) = live.finish().unwrap();
     let entry = &totals.entries["www"];
-    // Half a second without anybody, in which two of three requests want an answer.
+    // For half a second no instance is up, and two of three requests need an answer.
     assert!((25..50).contains(&entry.errors), "{}", entry.errors);
 }
 
@@ -177,7 +177,7 @@ fn slow_is_by_so_many_per_cent() {
     let (_, plain) = run(&[]);
     let (_, slow) = run(&[(2, 1, Command::Slow(1000)), (2, 2, Command::Slow(1000))]);
     let median = |totals: &Totals| totals.entries["www"].percentile(0.5).time.as_secs_f64();
-    // A way there, at its usual pace, ten milliseconds of work, and ten of a way back.
+    // A trip at the usual speed, ten milliseconds of work, and a return trip of ten milliseconds.
     assert!(median(&slow) / median(&plain) > 5.0);
 }
 
@@ -200,7 +200,7 @@ fn calls_spans_and_messages_are_remembered_while_watched() {
     assert_eq!(counts(&mut live), (150, 50));
     let mut times = corsair_arch::live::Times::default();
     live.calls(0, |_, calls| calls.add_times(&mut times));
-    // A millisecond there, one of work, one back.
+    // A millisecond for each trip and one of work.
     let median = times.quantile(0.5).unwrap();
     assert!((2_900_000..3_200_000).contains(&median), "{median}");
     let spans = live.spans(0);

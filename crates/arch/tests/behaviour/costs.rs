@@ -1,4 +1,4 @@
-//! Latency, work, queues and errors are what the definition says.
+//! Latency, work, queues and errors agree with the definition.
 
 use crate::scene::{plan, run_services};
 use corsair_arch::Plan;
@@ -15,7 +15,7 @@ fn store(fields: &str) -> String {
 #[test]
 fn a_request_takes_its_way_there_the_work_and_its_way_back() {
     let ran = run_services(&store(r#", "service_time": "5ms""#), &plan());
-    // Histograms keep three digits.
+    // Histograms have three digits.
     let (shortest, longest) = ran.micros();
     assert!((6_990..=7_010).contains(&shortest) && (6_990..=7_010).contains(&longest));
     let added = ran.service("db").adds();
@@ -45,8 +45,8 @@ fn requests_beyond_the_concurrency_queue_and_others_do_not() {
     assert!(queued.service("db").longest_queue > 3);
     assert_eq!(wide.service("db").longest_queue, 0);
     let mean = |ran: &crate::scene::Ran| ran.entry().times.mean().unwrap();
-    // Arrivals are regular (D/M/1 at a load of 3/4): σ = exp((σ - 1) / 0.75) = 0.5457, and the wait is
-    // σ / (1 - σ) = 1.2 services.
+    // Arrivals are regular (D/M/1 at a load of 3/4): σ = exp((σ - 1) / 0.75) = 0.5457, and the mean wait is σ / (1 - σ)
+    // = 1.2 service times.
     let wait = (mean(&queued) - mean(&free)) / 1e6;
     assert!((0.65..0.80).contains(&wait), "{wait} ms");
     assert_eq!(queued.entry().unanswered(), 0);
@@ -62,7 +62,7 @@ fn an_overloaded_service_falls_behind() {
         &store(r#", "service_time": "1ms", "concurrency": 1"#),
         &fast,
     );
-    // Two a millisecond come in, one is done: half of them wait at the end.
+    // Two requests per millisecond arrive and one is completed, so half of the requests wait at the end.
     assert!(ran.service("db").longest_queue > 1_500);
     assert!(ran.entry().unanswered() > 500);
 }
@@ -123,7 +123,7 @@ fn instances_of_one_entry_point_are_counted_together() {
 
 #[test]
 fn copies_do_not_make_a_service_slow() {
-    // Values are put far away, and take a second to get there; requests go to the zone.
+    // Copies of values travel to other regions and take a second. Requests stay in the zone.
     let ran = run_services(
         r#"{"name": "db", "package": "store", "count": 6, "regions": 1, "dependencies": ["db"],
          "service_time": "2ms"},
@@ -133,7 +133,7 @@ fn copies_do_not_make_a_service_slow() {
         &plan(),
     );
     let db = ran.service("db");
-    // Each value goes to the five others.
+    // The store that receives a value copies it to the five others.
     assert_eq!(db.one_way, 6 * ran.entry().puts);
     assert_eq!(db.requests, ran.entry().requests);
     assert_eq!(db.adds(), 3_000_000, "a way there and the work");
@@ -141,8 +141,8 @@ fn copies_do_not_make_a_service_slow() {
 
 #[test]
 fn queued_requests_that_all_fail_at_once_do_not_fill_the_stack() {
-    // A hundred thousand requests wait for one slot, whose request is lost with the only store:
-    // from then on there is none to ask, and all of them fail in one event.
+    // A hundred thousand requests wait for one slot. The request that holds the slot is lost with the only store. From
+    // then on no store can be asked, and all requests fail in one event.
     let fast = Plan {
         chat: Duration::from_micros(5),
         patience: Duration::from_millis(900),

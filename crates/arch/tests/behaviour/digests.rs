@@ -1,4 +1,4 @@
-//! Digests of runs with fixed seeds: they change only where what an architecture does is meant to.
+//! Digests of runs with fixed seeds. A digest changes only if the behaviour of an architecture changes intentionally.
 
 use corsair::{Config, Executor};
 use corsair_arch::{Plan, Scale, Topology, read, simulate, step};
@@ -18,7 +18,7 @@ fn digest(topology: Topology, seed: u64) -> (u64, u64) {
     (report.digest.unwrap(), report.delivered())
 }
 
-/// The architecture, `-w`, the seed, and the digest and messages of two seconds of it.
+/// The architecture, the number of regions (`-w`), the seed, and the digest and number of messages of two seconds.
 type Known = (&'static str, u32, u64, u64, u64);
 
 const KNOWN: [Known; 11] = [

@@ -1,10 +1,10 @@
-//! Faults: kill, pause, slow, partition, at a time, for a while, to a share.
+//! Faults: kill, pause, slow and partition, at a time, for a duration, and for a share of the instances.
 
 use crate::scene::{Ran, plan, run, run_services, topology};
 use corsair_arch::{LoadText, Plan, Scale};
 use std::time::Duration;
 
-/// One store behind one entry point, with a fault.
+/// Runs one store behind one entry point, with a fault.
 fn with(fault: &str) -> Ran {
     run_services(
         &format!(
@@ -26,13 +26,13 @@ fn requests_to_a_killed_instance_are_refused_until_it_is_forgotten() {
     load.apply(&mut topology).unwrap();
     let ran = run(topology, &plan());
     let entry = ran.entry();
-    // One every ten milliseconds, of which 99 come before it dies: the others are refused, and then
-    // have no instance to go to.
+    // A request arrives every ten milliseconds, and 99 of them come before the kill. The others are refused, and later
+    // have no instance.
     assert!((199..=200).contains(&entry.requests), "{entry:?}");
     assert_eq!(entry.errors, entry.requests - 99);
     let refused = entry.errors - entry.unrouted;
     assert_eq!(refused, ran.totals.dropped);
-    // Registries are asked every 100 ms, and answer within four.
+    // Instances poll registries every 100 ms and get the answer within 4 ms.
     assert!((1..=11).contains(&refused), "{refused}");
 }
 
@@ -50,7 +50,7 @@ fn a_paused_instance_answers_when_it_goes_on() {
 fn a_slow_instance_is_slow_by_its_factor_while_it_lasts() {
     let ran = with(r#"{"kind": "slow", "at": "500ms", "for": "500ms", "factor": 20}"#);
     let (shortest, longest) = ran.micros();
-    // The way to it is a millisecond as before, the way back twenty.
+    // The trip to the instance takes a millisecond as before, and the return trip twenty.
     assert!((1_990..=2_010).contains(&shortest), "{shortest}");
     assert!((20_900..=21_100).contains(&longest), "{longest}");
     let slow = ran.entry().times.iter();
@@ -85,7 +85,7 @@ fn faults_of_one_kind_may_overlap() {
     assert!((580_000..=603_000).contains(&longest), "{longest}");
 }
 
-/// One store behind one entry point, with work, slots and a fault; a request every `chat`.
+/// Runs one store behind one entry point, with work, slots and a fault, and a request every `chat`.
 fn busy(fields: &str, fault: &str, chat: Duration) -> Ran {
     let plan = Plan { chat, ..plan() };
     run_services(
@@ -100,8 +100,8 @@ fn busy(fields: &str, fault: &str, chat: Duration) -> Ran {
 
 #[test]
 fn a_paused_instance_leaves_its_queue_and_its_work_as_they_are() {
-    // Nine of ten milliseconds are work. What is queued and in work when the pause begins cannot
-    // be answered before it ends.
+    // Work takes nine of ten milliseconds. Requests in the queue and at work when the pause begins cannot be answered
+    // before the pause ends.
     let ran = busy(
         r#""service_time": "9ms", "concurrency": 1"#,
         r#"{"kind": "pause", "at": "500ms", "for": "400ms"}"#,
@@ -112,7 +112,8 @@ fn a_paused_instance_leaves_its_queue_and_its_work_as_they_are() {
         .filter(|(bounds, _)| *bounds.end() > 100_000_000)
         .map(|(_, count)| count)
         .collect();
-    // Forty requests, two thirds of which are answered, wait for it, and those after them queue up.
+    // Forty requests arrive during the pause, and two thirds of them need an answer. Requests after the pause queue
+    // behind them.
     assert!(slow.iter().sum::<u64>() > 20, "{slow:?}");
     assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
 }
@@ -125,13 +126,13 @@ fn work_takes_as_much_longer_as_a_pause_lasts() {
         r#"{"kind": "pause", "at": "500ms", "for": "400ms"}"#,
         Duration::from_millis(50),
     );
-    // One way each of a millisecond, and what was begun before the pause has its rest after it.
+    // Each trip takes a millisecond. Work that began before the pause is completed after it.
     let (shortest, longest) = ran.micros();
     assert!((201_000..=203_000).contains(&shortest), "{shortest}");
     assert!((600_000..=603_000).contains(&longest), "{longest}");
     let times = &ran.entry().times;
     let between = times.count_between(210_000_000, 599_000_000);
-    // What arrives during the pause begins after it, and waits for less than all of it.
+    // Requests that arrive during the pause begin after it, so they wait for a part of it.
     assert!((3..=8).contains(&between), "{between}");
 }
 
@@ -145,7 +146,8 @@ fn a_killed_instance_answers_nothing_that_it_was_working_on() {
     );
     let entry = ran.entry();
     assert_eq!(entry.unanswered(), 0);
-    // Found or missing values took a tenth of a second; whatever was in work was refused earlier.
+    // A response time of at least a tenth of a second means that the work was done. Requests in progress at the kill
+    // are refused earlier.
     let early = entry.times.count_between(0, 101_000_000);
     assert!(early >= 5, "{early}");
     assert_eq!(early + entry.unrouted, entry.errors, "{entry:?}");
@@ -162,7 +164,7 @@ fn a_killed_instance_refuses_those_for_whom_it_was_asking_others() {
     );
     let entry = ran.entry();
     assert_eq!(entry.unanswered(), 0);
-    // A request that is answered takes four milliseconds more than its work in the store.
+    // An answered request takes four milliseconds in addition to the work in the store.
     let early = entry.times.count_between(0, 303_000_000);
     assert!(early >= 15, "{early}");
     assert_eq!(early + entry.unrouted, entry.errors);
@@ -200,7 +202,7 @@ const TWO_TIERS: &str = r#"{"name": "db", "package": "service", "count": 6, "reg
         "endpoints": [{"name": "get", "steps": [{"call": "db"}]}]},
     {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"]}"#;
 
-/// Two tiers of services with these top-level faults and links, for a number of seconds.
+/// Runs two tiers of services with these top-level faults and links, for a number of seconds.
 fn places(faults: &str, seconds: u64) -> Ran {
     let text = format!(
         r#"{{"arch": "x", "network": {{"same_zone": "1ms", "same_region": "1ms"}}, {faults},
@@ -233,7 +235,7 @@ fn a_zone_that_is_paused_takes_a_third_of_the_requests_with_it() {
         let times = &ran.entry().times;
         times.count_between(millis * 1_000_000, u64::MAX) as f64 / times.len() as f64
     };
-    // A third of those of one second in four.
+    // A third of the requests that arrive in one of four seconds.
     assert!((slow(20) - 1.0 / 12.0).abs() < 0.012, "{}", slow(20));
     let one = places(
         r#""faults": [{"zone": "zoneB", "services": ["db"], "kind": "slow", "at": "1s",
@@ -251,7 +253,8 @@ fn a_fault_comes_again_and_is_as_likely_as_it_says() {
         );
         failed(&places(&faults, 41))
     };
-    // All are gone for a tenth of the time, and a little longer until all is known.
+    // All instances are down for a tenth of the time, and calls fail slightly longer, until callers know that they are
+    // up.
     let always = killed("");
     assert!((0.095..0.3).contains(&always), "{always}");
     let sometimes = killed(r#", "probability": 0.25"#);
@@ -275,7 +278,7 @@ fn a_link_loses_in_one_direction_only() {
     let ran = places(from, 10);
     assert!((failed(&ran) - 0.2).abs() < 0.022, "{}", failed(&ran));
     assert_eq!(ran.service("db").requests, ran.entry().requests);
-    // A partition for a second of four: requests of zone A to others would be lost; there are none.
+    // Zone A is partitioned from zone B for one of four seconds. No request fails, because calls stay in their zone.
     let zones = r#""links": [{"from": {"zone": "zoneA", "service": "api"},
         "to": {"zone": "zoneB"}, "at": "1s", "for": "1s", "loss": 1}]"#;
     assert_eq!(failed(&places(zones, 4)), 0.0);
@@ -353,7 +356,7 @@ fn a_health_check_takes_a_silent_instance_out_until_it_answers_again() {
     let (all, none) = slow("");
     assert!((350..450).contains(&all) && none == 0, "{all}");
     let (some, once) = slow(r#", "health_check": {"every": "200ms", "failures": 2}"#);
-    // Two requests without an answer, and a look at the registry: about half a second of four.
+    // Two health checks without an answer and a poll of the registry take about half a second of the four.
     assert_eq!(once, 1);
     assert!((30..80).contains(&some), "{some}");
 }
@@ -366,7 +369,7 @@ fn an_autoscaler_follows_the_load_up_and_down() {
                 "calm": "5s"},
             "endpoints": [{"name": "get", "steps": [{"work": "10ms"}]}]},
         {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"]}"#;
-    // Twelve slots at a time are needed from 10 to 40 s: six instances of four, half busy.
+    // From 10 to 40 s the load needs twelve slots, which are half of the slots of six instances.
     let load = r#"{"arrivals": "poisson", "requests": {"api.get": 1}, "rate": [
         {"at": "0s", "rate": 300}, {"at": "10s", "rate": 1200}, {"at": "40s", "rate": 300}]}"#;
     let at = |seconds: u64| {
@@ -384,10 +387,11 @@ fn an_autoscaler_follows_the_load_up_and_down() {
         (2 + api.started - api.stopped, api.stopped)
     };
     assert_eq!(at(10), (2, 0));
-    // Both are full: twice as many, which are there three seconds later, and are seven eighths full.
+    // Both instances are saturated, so the number is doubled. The new instances start three seconds later and reach a
+    // utilisation of seven eighths.
     assert_eq!(at(14), (4, 0));
     assert_eq!(at(20), (7, 0));
-    // Once the queues are empty, a part of them is enough.
+    // Once the queues are empty, fewer instances are enough.
     let (many, _) = at(39);
     assert!((6..=7).contains(&many), "{many}");
     let (few, stopped) = at(55);
@@ -397,7 +401,7 @@ fn an_autoscaler_follows_the_load_up_and_down() {
 // Guarantee: arch-8.
 #[test]
 fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again() {
-    // Half of the instances are killed after 700 ms, and half of all calls fail until that is known.
+    // Half of the instances are killed after 700 ms, and half of all calls fail until callers know it.
     let failed_until = |links: &str| {
         let faults = format!(
             r#""faults": [{{"services": ["db"], "kind": "kill", "at": "700ms", "share": 0.5}}] {links}"#
@@ -407,19 +411,19 @@ fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again(
     };
     let known_at_once = failed_until("");
     assert!((0.01..0.12).contains(&known_at_once), "{known_at_once}");
-    // The kills are reported to the registries when the link recovers, 800 ms later. Until then, and for the
-    // time of a look-up, half of the calls fail.
+    // The registries learn of the kills when the link recovers, 800 ms later. Until the next poll after that, half of
+    // the calls fail.
     let untold = failed_until(
         ", 'links': [{'to': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
     );
     assert!((0.36..0.56).contains(&untold), "{untold}");
-    // The registries know, but their answers are lost: as many calls fail. After the fault all is known.
+    // The registries know of the kills, but their answers are lost, so as many calls fail. After the fault all callers
+    // know.
     let unheard = failed_until(
         ", 'links': [{'from': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
     );
     assert!((0.36..0.56).contains(&unheard), "{unheard}");
-    // The registries cannot replicate: each learns only of kills in its own zone, so only
-    // calls to other zones fail.
+    // The registries cannot replicate. Each learns only of kills in its own zone, so only calls to other zones fail.
     let apart = failed_until(
         ", 'links': [{'from': {'service': 'eureka'}, 'to': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
     );
@@ -454,7 +458,7 @@ fn a_link_that_loses_requests_makes_a_health_check_wrong() {
         };
         run(topology, &plan)
     };
-    // All answers of db's instances are lost, including the answers to the health check.
+    // All answers of db's instances are lost, including their answers to health checks.
     let ran = run_with(r#""to": {}"#);
     assert_eq!(ran.service("db").ejected, 6);
     let ran = run_with(r#""to": {"service": "api"}"#);

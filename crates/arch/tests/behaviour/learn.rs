@@ -1,4 +1,4 @@
-//! Tests that learning from the traces of a known definition returns that definition.
+//! A definition that is learned from the traces of a known definition equals that definition.
 
 use crate::scene::write_flows;
 use corsair::Config;
@@ -9,8 +9,8 @@ use corsair_observe::FlowFormat;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// A shop: two endpoints, calls in sequence and at once, likely and unlikely ones, two versions of a
-/// service, something sent, slots, and work of several distributions.
+/// A shop with two endpoints, sequential and parallel calls, likely and unlikely calls, two versions of a service, a
+/// sent message, slots, and work from several distributions.
 const SHOP: &str = r#"{
   "arch": "shop",
   "network": { "same_zone": { "uniform": ["200us", "300us"] },
@@ -48,17 +48,17 @@ const SHOP: &str = r#"{
   ]
 }"#;
 
-/// What a script calls, and how, without its work.
+/// Returns the calls of a script without its work.
 fn calls(steps: &[StepDefinition]) -> Value {
     let about = |step: &StepDefinition| {
         let lists = step.parallel.as_ref();
         let mut lists: Option<Vec<Value>> =
             lists.map(|lists| lists.iter().map(|list| calls(list)).collect());
-        // The order of lists means nothing.
+        // The order of the lists is irrelevant.
         if let Some(lists) = &mut lists {
             lists.sort_by_key(Value::to_string);
         }
-        // Weights are as many as were seen.
+        // Weights are estimated from samples, so they are rounded.
         let part = |value: Option<f64>| value.map(|value| (value * 20.0).round() / 20.0);
         let mut targets = json!(step.call.as_ref().or(step.send.as_ref()));
         if let Value::Object(weights) = &mut targets {
@@ -79,7 +79,7 @@ fn calls(steps: &[StepDefinition]) -> Value {
     steps.map(about).collect()
 }
 
-/// The call graph of a definition: services, endpoints, and what they call.
+/// Returns the call graph of a definition: its services, their endpoints, and the calls of the endpoints.
 fn graph(learned: &corsair_arch::Definition) -> Value {
     let mut services: Vec<Value> = learned
         .services
@@ -108,7 +108,7 @@ fn recorded(directory: &Path, format: FlowFormat, seconds: u64) -> PathBuf {
     write_flows(&checked, directory, format, seconds)
 }
 
-/// Requires that what was learned takes as long as the shop.
+/// Checks that the learned definition has the response times of the shop.
 fn takes_as_long(learned: &LearnReport) {
     for kind in learned.judge(&Config::default()).unwrap() {
         for quantile in kind
@@ -131,14 +131,14 @@ fn a_known_definition_is_learned_back_from_its_otlp() {
     let learned = learn(&[file], "shop").unwrap();
     assert_eq!(graph(&learned.definition), graph(&known()));
     takes_as_long(&learned);
-    // Of the services without slots it says so.
+    // A remark names the services without visible slots.
     assert_eq!(learned.remarks.len(), 1, "{:?}", learned.remarks);
     assert!(
         learned.remarks[0].starts_with("nothing waited at api, mail, payment-v1"),
         "{:?}",
         learned.remarks
     );
-    // What it works is of the families that it was drawn from.
+    // The learned work has the families of distributions from which it was drawn.
     let service = |name: &str| {
         let mut services = learned.definition.services.iter();
         services.find(|service| service.name == name).unwrap()
@@ -159,13 +159,13 @@ fn zipkins_microseconds_are_enough_in_both_versions() {
     let learned = learn(&[file], "shop").unwrap();
     assert_eq!(graph(&learned.definition), graph(&known()));
     takes_as_long(&learned);
-    // The first version has the same times; its graph is all that is compared.
+    // Version 1 has the same times, so only the graph is compared.
     let file = recorded(directory.path(), FlowFormat::ZipkinV1, 10);
     let learned = learn(&[file], "shop").unwrap();
     assert_eq!(graph(&learned.definition), graph(&known()));
 }
 
-/// OTLP as Jaeger gives it.
+/// Converts OTLP to the response format of Jaeger.
 fn as_jaeger(otlp: &str) -> String {
     let mut traces: std::collections::BTreeMap<String, (Vec<Value>, Value)> = Default::default();
     for line in otlp.lines() {
@@ -213,7 +213,7 @@ fn as_jaeger(otlp: &str) -> String {
 #[test]
 fn the_same_is_learned_from_jaegers_answers() {
     let directory = tempfile::tempdir().unwrap();
-    // The graph is all that is compared.
+    // Only the graph is compared.
     let otlp = recorded(directory.path(), FlowFormat::Otlp, 10);
     let jaeger = directory.path().join("jaeger.json");
     let text = std::fs::read_to_string(otlp).unwrap();
@@ -283,7 +283,8 @@ fn what_is_no_trace_is_told_with_its_line() {
 
 #[test]
 fn spans_of_servers_alone_and_names_with_dots_make_a_definition() {
-    // Server below server, an internal span between them, a client that names a database, a circle.
+    // A server span below a server span, an internal span between them, a client span that names a database, and a
+    // cycle.
     let span = |id: &str, parent: &str, kind: u8, name: &str, from: u64, to: u64, more: &str| {
         format!(
             r#"{{"traceId": "1", "spanId": "{id}", "parentSpanId": "{parent}", "kind": {kind},
@@ -339,7 +340,7 @@ fn an_architecture_of_spigos_is_learned_with_its_ring() {
     let checked = corsair_arch::read("netflixoss", Path::new("nowhere")).unwrap();
     let flows = write_flows(&checked, directory.path(), FlowFormat::Otlp, 60);
     let learned = learn(&[flows], "learned").unwrap();
-    // Nodes ask those of their own zone, and are asked from all.
+    // Ring nodes call nodes of their own zone, and are called from all zones.
     let ring = learned.definition.services.iter();
     let ring = ring
         .clone()
@@ -354,7 +355,7 @@ fn an_architecture_of_spigos_is_learned_with_its_ring() {
     takes_as_long(&learned);
 }
 
-/// The shop's recording, of which only some traces are kept.
+/// Returns the shop's recording with only some of its traces.
 fn thinned(text: &str, keep: impl Fn(u64) -> bool) -> String {
     let mut kept = String::new();
     for line in text.lines() {
@@ -363,7 +364,7 @@ fn thinned(text: &str, keep: impl Fn(u64) -> bool) -> String {
             for scope in resource["scopeSpans"].as_array_mut().unwrap() {
                 scope["spans"].as_array_mut().unwrap().retain(|span| {
                     let id = span["traceId"].as_str().unwrap();
-                    // Neighbouring numbers go different ways.
+                    // The multiplication spreads neighbouring numbers.
                     keep(
                         u64::from_str_radix(&id[16..], 16)
                             .unwrap()
@@ -398,7 +399,7 @@ fn of_a_tenth_of_the_traces_the_rates_of_all_are_learned() {
     };
     assert!((30.0..50.0).contains(&rate(&file, None)));
     assert!((300.0..500.0).contains(&rate(&file, Some(0.1))));
-    // A tracestate says the share by itself: 0xe6666666666666 of 0x100000000000000 are rejected.
+    // A tracestate contains the share: it rejects 0xe6666666666666 of 0x100000000000000.
     let stated = thin.replace(
         "\"traceId\"",
         "\"traceState\":\"x=y,ot=th:e6666666666666\",\"traceId\"",
@@ -424,7 +425,7 @@ fn resampled_recordings_say_how_sure_the_numbers_are() {
             .unwrap_or_else(|| panic!("{name}: {:?}", learned.numbers))
             .clone()
     };
-    // 400 a second for 20 seconds: a standard error of about 4.5 a second.
+    // 400 requests per second for 20 seconds have a standard error of about 4.5 per second.
     let rate = number("www rate");
     let width = rate.between.1 - rate.between.0;
     assert!((5.0..40.0).contains(&width), "{rate:?}");
@@ -457,7 +458,7 @@ fn a_part_that_is_held_out_is_compared_and_not_learned_from() {
     );
 }
 
-/// A text with some bytes changed, removed or doubled.
+/// Returns a text with some bytes changed, removed or doubled.
 fn mutated(text: &[u8], random: &mut corsair::Random) -> Vec<u8> {
     let mut text = text.to_vec();
     for _ in 0..=random.below(4) {
@@ -488,7 +489,7 @@ fn mutated(text: &[u8], random: &mut corsair::Random) -> Vec<u8> {
     text
 }
 
-/// The quick form; `CORSAIR_MUTATIONS=5000` is the heavy one.
+/// Few mutations by default; set `CORSAIR_MUTATIONS=5000` for a long test.
 // Guarantee: arch-16.
 #[test]
 fn mutated_traces_and_definitions_are_learned_or_refused_and_never_panic() {

@@ -1,4 +1,4 @@
-//! The same actors by the clock, and runs that are cut.
+//! The same actors on real executors, and runs that are cancelled.
 
 use corsair::{Config, Executor, Outcome, Report};
 use corsair_arch::{
@@ -14,7 +14,7 @@ fn an_architecture_runs_on_every_executor() {
         let run = |millis| {
             let checked = read("lamp", Path::new("nowhere")).unwrap();
             let topology = Topology::new(&checked, Scale::default()).unwrap();
-            // Before the instances have found each other nothing is counted.
+            // Requests are not counted until the instances have found each other.
             let plan = Plan {
                 duration: Duration::from_millis(millis),
                 warm_up: Duration::from_millis(millis / 2),
@@ -27,7 +27,7 @@ fn an_architecture_runs_on_every_executor() {
             let entry = &totals.entries["www"];
             entry.times.len() > 3 && entry.errors == 0
         };
-        // A busy machine gets more time.
+        // On a busy machine the run is repeated with more time.
         let mut ran = run(400);
         for millis in [2_000, 10_000] {
             if !is_served(&ran) {
@@ -37,7 +37,7 @@ fn an_architecture_runs_on_every_executor() {
         assert!(is_served(&ran), "{executor:?}: {ran:?}");
         let (report, totals) = ran;
         assert_eq!(totals.goodbyes, 23, "{executor:?}");
-        // There is no virtual latency, so the whole way is in the delays: four hops of 200 µs.
+        // Without virtual latency the delays contain the complete travel time: four hops of 200 µs.
         let shortest = totals.entries["www"].times.least().unwrap();
         assert!(shortest > 800_000, "{executor:?}: {shortest}");
         assert_eq!(report.digest, None);

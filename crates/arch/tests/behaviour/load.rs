@@ -1,4 +1,4 @@
-//! Loads: as many requests as they say, when they say, of the kinds that they say.
+//! Loads have the specified number of requests, at the specified times, of the specified kinds.
 
 use crate::scene::{Ran, plan, run, topology};
 use corsair_arch::{LoadText, Plan, Scale, Topology};
@@ -43,7 +43,7 @@ fn random_arrivals_have_the_mean_and_the_variance_of_their_distribution() {
 // Guarantee: arch-4.
 #[test]
 fn a_profile_steps_ramps_and_ends() {
-    // 100 in the first half second; up to 400 in the next, which makes 125; then none.
+    // 100 requests in the first half second, 125 in the next, in which the rate grows to 300/s, and then none.
     let ran = with_load(STORE, "200/s, 500ms..1s 300/s, 1s 0/s", &plan());
     let many = arrivals(&ran);
     assert!((224..=226).contains(&many), "{many}");
@@ -66,7 +66,7 @@ fn the_instances_of_an_entry_point_share_its_load() {
 
 #[test]
 fn users_wait_for_answers_and_think() {
-    // A request takes two milliseconds and a thought eight; what is put is not waited for.
+    // A request takes two milliseconds and a user thinks for eight. Users do not wait for puts.
     let only_reads = r#"{"users": 10, "think": "8ms", "requests": {"read": 1}}"#;
     let ran = with_load(STORE, only_reads, &plan());
     let many = ran.entry().requests;
@@ -155,7 +155,7 @@ fn a_definition_says_what_comes_in_at_which_entry_point() {
     );
 }
 
-/// A definition whose load has a mix, arrivals and keys of its own.
+/// Returns a topology whose load has a mix of kinds, random arrivals and a number of keys.
 fn mixed() -> Topology {
     let text = r#"{"arch": "x",
         "load": {"www": {"rate": 100, "arrivals": "poisson", "requests": {"db.get": 1}}},
@@ -191,7 +191,7 @@ fn a_rate_changes_the_rate_and_nothing_else() {
         assert_eq!(made.len(), 1, "{load}: {made:?}");
         assert_eq!(made[0].0, "db.get", "{load}");
     }
-    // The arrivals stay Poisson's: constant ones would be exactly 599.
+    // The arrivals remain Poisson arrivals; constant arrivals would give exactly 599 requests.
     assert_ne!(kinds("300/s")[0].1, 599);
     assert_eq!(kinds("constant 300/s")[0].1, 599);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The graphs that spigo's authors have published: as many nodes and edges as by the same command.
+//! Compares with the graphs that spigo's authors have published: the same command gives as many nodes and edges.
 
 use crate::scene::{plan, run_with_graph};
 use corsair_arch::{Plan, Scale, Topology, connections, read, step};
@@ -55,8 +55,8 @@ const PUBLISHED: [Published; 44] = [
     ("storage", 1, 200, 1, 10, 16),
 ];
 
-/// The same of netflix, and edges that only ours has: it has one store (contentMetadataS3), in the first zone, and
-/// home, play and personalize of the other two do not find it in spigo.
+/// Published graphs of netflix, and the number of edges that only corsair's graph has. Corsair creates one store
+/// (contentMetadataS3), in the first zone. In spigo, home, play and personalize of the other two zones do not find it.
 const NETFLIX: [(Published, u64); 6] = [
     (("netflix", 0, 100, 1, 98, 371), 18),
     (("netflix", 1, 200, 1, 192, 1502), 36),
@@ -66,7 +66,7 @@ const NETFLIX: [(Published, u64); 6] = [
     (("netflix", 6, 100, 6, 578, 7086), 108),
 ];
 
-/// The same with `-f`.
+/// Published graphs that were made with `-f`.
 const COLLAPSED: [Published; 3] = [
     ("container", 0, 100, 1, 16, 33),
     ("lamp", 9, 100, 6, 43, 78),
@@ -138,7 +138,7 @@ fn the_edges_of_netflix_that_only_ours_has_lead_to_its_only_store() {
         };
         let edges = graph.edges.iter();
         let extra = edges.filter(|edge| is_extra(&edge.0, &edge.1)).count() as u64;
-        // With three stores every zone has its own.
+        // With three stores every zone has a store.
         if *ours > 0 {
             assert_eq!(extra, *ours, "{published:?}");
         }

@@ -19,8 +19,8 @@ fn an_asker_is_told_only_what_has_changed_since_it_asked_last() {
         .map(|node| often.service_of(node).dependencies.len())
         .sum();
     let (ran, _, graph) = run_with_graph(often, &plan());
-    // Each instance receives one message for each service that it depends on, and one for each instance
-    // of these services, in spite of twenty look-ups.
+    // Each instance receives one message for each service that it depends on, and one for each instance of these
+    // services. Twenty look-ups add no further messages.
     assert_eq!(
         ran.messages("NameDrop") as usize,
         depends + graph.edges.len()
@@ -39,10 +39,10 @@ fn the_chaos_monkey_kills_one_instance_of_the_victim_half_way_and_it_is_forgotte
         .unwrap();
     assert!(killed.contains("homepage"), "{killed}");
     assert_eq!(lines(&text, "done", "\"exit\":\"normal\""), 64);
-    // Proxies of its zone forget it: two of six.
+    // Only the two proxies in the zone of the killed instance forget it, out of six proxies.
     assert_eq!(lines(&text, "forget", "homepage"), 2);
     assert!(graph.edges.len() > 100);
-    // Until the next look-up some requests still go there.
+    // Until the next look-up some requests still reach the killed instance.
     assert!(ran.entry().errors < ran.entry().requests / 10);
 }
 
@@ -169,7 +169,7 @@ fn an_architecture_without_an_entry_point_has_a_graph() {
 // Guarantee: arch-5.
 #[test]
 fn requests_that_run_in_a_circle_end_and_others_get_through() {
-    // Half of the calls of `b` go back to `a`: most requests get out of the circle.
+    // Half of the calls of `b` return to `a`, so most requests leave the circle.
     let services = r#"{"name": "db", "package": "store", "count": 1, "regions": 1},
         {"name": "a", "package": "monolith", "count": 1, "regions": 1, "dependencies": ["b"]},
         {"name": "b", "package": "monolith", "count": 1, "regions": 1, "dependencies": ["a", "db"]},

@@ -1,11 +1,11 @@
-//! Tests of services whose calls fail, take long, or are too many.
+//! Services whose calls fail, are slow, or are too frequent.
 
 use crate::scene::{Ran, plan};
 use crate::service::{run_load, service};
 use corsair_arch::Plan;
 use std::time::Duration;
 
-/// An api that calls db by this policy.
+/// Returns an api that calls db by this policy.
 fn api(policy: &str) -> String {
     let calls = format!(r#", "calls": {{"db": {{{policy}}}}}"#);
     service("api", r#"{"call": "db"}"#, &calls)
@@ -38,7 +38,7 @@ fn an_attempt_that_takes_too_long_is_given_up() {
     assert_eq!(ran.entry().errors, ran.entry().requests);
     assert_eq!(millis(&ran), 22);
     assert_eq!(ran.service("api").timeouts, ran.entry().requests);
-    // The work is done all the same.
+    // The abandoned work is still done.
     assert_eq!(ran.service("db").requests, ran.entry().requests);
 }
 
@@ -56,7 +56,7 @@ fn what_fails_is_tried_again_after_waits_that_grow() {
         r#""timeout": "20ms", "retries": {"most": 2, "backoff": "10ms"}"#,
         &db,
     );
-    // Both ways to api, three attempts of 20 ms, and waits of 10 and 20 ms.
+    // Two trips to api, three attempts of 20 ms, and waits of 10 and 20 ms.
     assert_eq!(millis(&ran), 92);
     assert_eq!(ran.service("api").retries, 2 * ran.entry().requests);
     assert_eq!(ran.service("db").requests, 3 * ran.entry().requests);
@@ -68,7 +68,7 @@ fn retries_hide_failures_as_often_as_they_are_independent() {
     let services = format!("{}, {db}", api(r#""retries": {"most": 2}"#));
     let ran = run_load(&services, STEADY, &seconds(200));
     let share = ran.entry().errors as f64 / ran.entry().requests as f64;
-    // Three standard deviations around 0.2³.
+    // Within three standard deviations of 0.2³.
     assert!((share - 0.008).abs() < 0.0019, "{share}");
 }
 
@@ -99,7 +99,8 @@ fn a_deadline_travels_and_nobody_works_beyond_it() {
             service("disk", r#"{"work": "15ms"}"#, r#", "concurrency": 1"#)
         )
     };
-    // Both ways to api, and 30 ms. The second call of disk would be answered after 1 + 5 + 2·17 ms.
+    // Two trips to api take 2 ms, and the deadline is 30 ms. Without it, the second call of disk would be answered
+    // after 1 + 5 + 2·17 ms.
     let ran = run_load(
         &services(""),
         r#"{"rate": 20, "requests": {"common": 1}}"#,
@@ -144,8 +145,8 @@ fn a_breaker_opens_probes_and_closes() {
         "breaker": {"failures": 0.5, "window": 10, "open": "500ms", "probes": 2}"#;
     let ran = run_load(&format!("{}, {db}", api(policy)), STEADY, &seconds(5));
     let api = ran.service("api");
-    // It opens when five of ten are timed out, and again when the probes half a second later are:
-    // at 1.07, 1.59, 2.11 and 2.63. Those at 3.13 succeed.
+    // The breaker opens when five of ten attempts time out. It opens again half a second later when the probes time
+    // out: at 1.07, 1.59, 2.11 and 2.63 s. The probes at 3.13 s succeed.
     assert_eq!(api.opened, 4);
     assert!((190..=212).contains(&api.rejected), "{api:?}");
     assert_eq!(ran.entry().errors, api.rejected + api.timeouts);
@@ -164,7 +165,7 @@ fn a_bulkhead_lets_so_many_calls_through_at_once() {
     );
     assert_eq!(ran.entry().errors, ran.service("api").rejected);
     let good = ran.entry().requests - ran.entry().errors;
-    // Three at once, each 52 ms, for two seconds; a free place is taken within a few milliseconds.
+    // Three concurrent calls of 52 ms each, for two seconds. A free place is taken within a few milliseconds.
     assert!((98..=116).contains(&good), "{good}");
 }
 
@@ -196,10 +197,10 @@ fn an_instance_that_fails_again_and_again_is_left_out_for_a_while() {
         let policy = r#""timeout": "20ms", "ejection": {"failures": 3, "for": "2s""#;
         ran_with(&format!("{policy}{most}}}"))
     };
-    // Five times three, and one or two that were under way.
+    // Three failures for each of five ejections, and one or two requests that were in flight.
     let some = ejection("");
     assert!((15..=30).contains(&some), "{some}");
-    // A third of the instances is more than a fifth.
+    // One of three instances is more than a fifth, so none is ejected.
     assert_eq!(ejection(r#", "most": 0.2"#), every_third);
 }
 
@@ -212,7 +213,7 @@ fn a_full_queue_and_patience_shed_load() {
             &format!(r#", "concurrency": 1, "queue": {{{queue}}}"#),
         )
     };
-    // Fifty of a hundred a second can be done.
+    // The capacity is fifty of a hundred requests per second.
     for queue in [r#""size": 2"#, r#""patience": "45ms""#] {
         let ran = run_load(&format!("{}, {}", api(""), db(queue)), STEADY, &seconds(10));
         let good = ran.entry().requests - ran.entry().errors;
@@ -232,13 +233,13 @@ fn a_patience_ends_when_it_ends_and_not_when_a_slot_is_free() {
         r#", "concurrency": 1, "queue": {"size": 4, "patience": "40ms"}"#,
     );
     let ran = run_load(&format!("{}, {db}", api("")), STEADY, &seconds(10));
-    // Of 100 requests per second, nine in ten are refused after 40 ms and free their places in the queue.
+    // Of 100 requests per second, nine in ten are refused after 40 ms and leave the queue.
     let half = ran.entry().percentile(0.5).time.as_millis();
     assert!((40..=45).contains(&half), "{half} ms");
     assert!(ran.service("db").longest_queue <= 4);
 }
 
-/// A service near its limit, called with time-outs and retries, and a spike of two seconds.
+/// Runs a service near its limit, called with time-outs and retries, with a spike of two seconds.
 fn metastable(budget: &str) -> Ran {
     let policy = format!(
         r#""timeout": "100ms", "retries": {{"most": 3, "backoff": "10ms", "jitter": 1 {budget}}}"#
@@ -251,7 +252,7 @@ fn metastable(budget: &str) -> Ran {
     let load = r#"{"arrivals": "poisson", "requests": {"common": 1}, "rate": [
         {"at": "0s", "rate": 280}, {"at": "10s", "rate": 900}, {"at": "12s", "rate": 280}]}"#;
     let plan = Plan {
-        // What comes in long after the spike is counted.
+        // Only requests that arrive long after the spike are counted.
         warm_up: Duration::from_secs(40),
         ..seconds(60)
     };
@@ -284,7 +285,7 @@ fn what_is_sent_is_tried_again_if_its_policy_says_so_and_nobody_waits() {
     let plain = run(r#""balance": "round_robin""#);
     let (sent, mail) = (plain.entry().requests, plain.service("mail"));
     assert_eq!((millis(&plain), mail.one_way, mail.requests), (2, sent, 0));
-    // Half of the attempts fail, and so does one of eight after three of them.
+    // Half of the attempts fail. One in eight messages fails three times.
     let again = run(r#""retries": {"most": 2, "backoff": "10ms"}"#);
     assert_eq!((millis(&again), again.entry().errors), (2, 0));
     let mail = again.service("mail");
@@ -292,15 +293,15 @@ fn what_is_sent_is_tried_again_if_its_policy_says_so_and_nobody_waits() {
     assert!((attempts - 1.75).abs() < 0.06, "{attempts}");
     let gone = (mail.requests - mail.errors) as f64 / again.entry().requests as f64;
     assert!((gone - 0.875).abs() < 0.03, "{gone}");
-    // A limit keeps some from being sent at all.
+    // A rate limit prevents some messages from being sent.
     let limited = run(r#""rate_limit": {"rate": 50}"#);
     assert_eq!(limited.entry().errors, 0);
     let part = limited.service("mail").requests as f64 / limited.entry().requests as f64;
     assert!((part - 0.5).abs() < 0.02, "{part}");
-    // A time-out gives up what takes longer; what was sent is done all the same.
+    // A time-out abandons slow attempts, but the receiver still completes the work.
     let hasty = run(r#""timeout": "3ms""#);
     let api = hasty.service("api");
-    // Half of them fail at once.
+    // The other half fails at once, before the time-out.
     let part = api.timeouts as f64 / hasty.entry().requests as f64;
     assert!(
         (part - 0.5).abs() < 0.03 && hasty.entry().errors == 0,

@@ -1,4 +1,4 @@
-//! Architectures run from end to end, the same to the last byte for any number of workers.
+//! Complete runs of architectures give the same bytes for any number of workers.
 
 use corsair::{Config, Executor, Report};
 use corsair_arch::{
@@ -37,8 +37,8 @@ fn run(topology: Topology, workers: usize) -> Left {
     };
     let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan).unwrap();
     let observed = observer.finish().unwrap();
-    // Every span has both ends, but those of messages to instances that were killed, of what links and
-    // callers have dropped, and of what is still under way at the end.
+    // Every span has both ends, except spans of messages that killed instances received, that links or callers have
+    // dropped, or that are still in progress at the end.
     let has_scripts = totals.services.values().any(|service| service.timeouts > 0);
     if has_scripts {
         let open: u64 = totals.services.values().map(|s| s.unanswered).sum();
@@ -128,17 +128,17 @@ fn every_built_in_on_several_shards_leaves_the_same_bytes() {
             let regions = 1;
             Topology::new(checked, Scale { regions, percent }).unwrap()
         };
-        // Actors are dealt to workers in pages of 256 addresses: three pages and more.
+        // Actors are assigned to workers in pages of 256 addresses, so at least three pages are needed.
         let topology = (1..).map(|times| at(500 * times));
         let topology = topology.into_iter().find(|topology| topology.len() > 520);
         same_on_any_number_of_workers(name, &topology.unwrap());
     });
 }
 
-/// Every field that a definition can have, in use; but for those that name other files.
+/// A definition that uses every field, except fields that name other files.
 const EVERYTHING: &str = include_str!("everything_arch.json");
 
-/// The keys of all objects in a value.
+/// Collects the keys of all objects in a value.
 fn keys(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -152,7 +152,7 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The names of all fields that a schema knows.
+/// Collects the names of all fields in a schema.
 fn fields(schema: &Value, found: &mut BTreeSet<String>) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         found.extend(properties.keys().cloned());
@@ -188,7 +188,7 @@ fn scripts_and_policies_leave_the_same_bytes_on_any_number_of_workers() {
     let (first, totals, files) = run(topology.clone(), 1);
     let all = totals.services.values();
     let sum = |of: fn(&corsair_arch::ServiceTotals) -> u64| all.clone().map(of).sum::<u64>();
-    // What is in use is used.
+    // Each policy takes effect at least once.
     for (what, count) in [
         ("refused", sum(|service| service.refused)),
         ("rejected", sum(|service| service.rejected)),
@@ -219,7 +219,7 @@ fn every_step_of_the_migration_answers_its_requests() {
         let (report, totals, _) = run(topology, 1);
         assert!(totals.requests() > 50, "step {number}");
         assert_eq!(totals.errors(), 0, "step {number}");
-        // Not even the answers to what registries were asked last come too late.
+        // Answers to the last requests of registries do not arrive too late, either.
         assert_eq!(report.dead(), 0, "step {number}: {:?}", report.dead_letters);
     }
 }

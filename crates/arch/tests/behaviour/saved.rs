@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// An architecture by its name, in a number of regions.
+/// Returns an architecture by its name, in a number of regions.
 fn named(name: &str, regions: u32) -> Topology {
     let percent = 100;
     let scale = Scale { regions, percent };
@@ -42,7 +42,7 @@ fn config(workers: usize) -> Config {
     }
 }
 
-/// All that a run tells in the end.
+/// Returns all results at the end of a run as text.
 fn told(topology: &Topology, (report, totals): (Report, Totals)) -> String {
     let entry = |entry: &EntryTotals| {
         let times = entry.times.iter().chain(entry.ages.iter());

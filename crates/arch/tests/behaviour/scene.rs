@@ -8,7 +8,7 @@ use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, OutputSummary, S
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The services of a definition, whose network has no surprises: a millisecond everywhere.
+/// Returns a topology of these services, with a latency of exactly a millisecond everywhere.
 pub fn topology(services: &str, scale: Scale) -> Topology {
     let text = format!(
         r#"{{"arch": "x", "network": {{"same_zone": "1ms", "same_region": "1ms",
@@ -25,25 +25,25 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The only entry point.
+    /// Returns the only entry point.
     pub fn entry(&self) -> &EntryTotals {
         assert_eq!(self.totals.entries.len(), 1);
         self.totals.entries.values().next().unwrap()
     }
 
-    /// What the instances of a service have done.
+    /// Returns the totals of a service.
     pub fn service(&self, name: &str) -> ServiceTotals {
         let index = self.names.iter().position(|known| known == name).unwrap();
         self.totals.services[&(index as u32)]
     }
 
-    /// The same, if there are any.
+    /// Returns the totals of a service, if the run has the service.
     pub fn try_service(&self, name: &str) -> Option<ServiceTotals> {
         let index = self.names.iter().position(|known| known == name)?;
         self.totals.services.get(&(index as u32)).copied()
     }
 
-    /// How many messages there were of a kind.
+    /// Returns the number of messages of a kind.
     pub fn messages(&self, kind: &str) -> u64 {
         let counts = self.report.messages.iter();
         counts
@@ -52,7 +52,7 @@ impl Ran {
             .sum()
     }
 
-    /// The shortest and the longest response time, to three digits, in microseconds.
+    /// Returns the shortest and the longest response time in microseconds, to three digits.
     pub fn micros(&self) -> (u64, u64) {
         let times = &self.entry().times;
         (
@@ -62,7 +62,7 @@ impl Ran {
     }
 }
 
-/// Two virtual seconds with a request every ten milliseconds.
+/// Returns a plan of two virtual seconds with a request every ten milliseconds.
 pub fn plan() -> Plan {
     Plan {
         duration: Duration::from_secs(2),
@@ -83,12 +83,12 @@ pub fn run(topology: Topology, plan: &Plan) -> Ran {
     }
 }
 
-/// One region, as many instances as the definition says.
+/// Runs services in one region, with the number of instances in the definition.
 pub fn run_services(services: &str, plan: &Plan) -> Ran {
     run(topology(services, Scale::default()), plan)
 }
 
-/// A run whose graph was written: what it has done, the text of the file, and what it says.
+/// Runs a topology and records its graph. Returns the results, the text of the graph file, and the parsed graph.
 pub fn run_with_graph(topology: Topology, plan: &Plan) -> (Ran, String, graph::GraphFile) {
     let directory = tempfile::tempdir().unwrap();
     let config = Config::default();
@@ -117,7 +117,7 @@ pub fn run_with_graph(topology: Topology, plan: &Plan) -> (Ran, String, graph::G
     (ran, text, graph)
 }
 
-/// How many lines of a graph file have this key and part.
+/// Returns the number of lines in a graph file that have this key and contain `part`.
 pub fn lines(text: &str, key: &str, part: &str) -> usize {
     let key = format!("{{\"{key}\":");
     let matching = text.lines().map(str::trim);
@@ -126,7 +126,7 @@ pub fn lines(text: &str, key: &str, part: &str) -> usize {
         .count()
 }
 
-/// Runs a definition for a number of seconds, and returns the file of its flows.
+/// Runs a definition for a number of seconds, and returns the path of its flows.
 pub fn write_flows(
     checked: &corsair_arch::CheckedDefinition,
     directory: &Path,

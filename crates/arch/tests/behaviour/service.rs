@@ -1,10 +1,10 @@
-//! Services with scripts: what their endpoints do, whom they call, and how long that takes.
+//! Services with scripts: the steps of their endpoints, their calls, and their response times.
 
 use crate::scene::{Ran, plan, run, topology};
 use corsair_arch::{LoadText, Plan, Scale};
 use std::time::Duration;
 
-/// Services behind an entry point www that depends on api.
+/// Returns these services behind an entry point www that depends on api.
 fn behind_www(services: &str) -> String {
     format!(
         r#"{services}, {{"name": "www", "package": "denominator", "regions": 0,
@@ -12,20 +12,20 @@ fn behind_www(services: &str) -> String {
     )
 }
 
-/// A run of services behind www, with this load.
+/// Runs services behind www, with this load.
 pub fn run_load(services: &str, load: &str, plan: &Plan) -> Ran {
     let mut topology = topology(&behind_www(services), Scale::default());
     LoadText::read(load).unwrap().apply(&mut topology).unwrap();
     run(topology, plan)
 }
 
-/// Two virtual seconds with a hundred requests a second for the first endpoint of api.
+/// Runs two virtual seconds with a hundred requests per second for the first endpoint of api.
 fn run_api(services: &str) -> Ran {
     let load = r#"{"rate": 100, "requests": {"common": 1}}"#;
     run_load(services, load, &plan())
 }
 
-/// A service with one endpoint of these steps, and one instance.
+/// Returns a service with one instance and one endpoint with these steps.
 pub fn service(name: &str, steps: &str, more: &str) -> String {
     format!(
         r#"{{"name": "{name}", "package": "service", "count": 1, "regions": 1 {more},
@@ -33,12 +33,12 @@ pub fn service(name: &str, steps: &str, more: &str) -> String {
     )
 }
 
-/// Whole milliseconds: histograms give nanoseconds to three digits.
+/// Rounds to whole milliseconds, because histograms give nanoseconds to three digits.
 fn whole(nanos: u64) -> u64 {
     (nanos + 500_000) / 1_000_000
 }
 
-/// The only response time, in milliseconds.
+/// Returns the only response time, in milliseconds.
 fn millis(ran: &Ran) -> f64 {
     assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
     let (least, most) = ran.micros();
@@ -55,7 +55,7 @@ fn steps_are_done_one_after_the_other() {
         "",
     );
     let db = service("db", r#"{"work": "3ms"}"#, "");
-    // Four ways of a millisecond, and six milliseconds of work.
+    // Four trips of a millisecond, and six milliseconds of work.
     assert_eq!(millis(&run_api(&format!("{api}, {db}"))), 10.0);
 }
 
@@ -82,7 +82,7 @@ fn parallel_steps_wait_for_all_for_the_first_or_for_a_quorum() {
             .map(|(name, work)| service(name, &format!(r#"{{"work": "{work}"}}"#), ""));
         let ran = run_api(&format!("{api}, {}", others.join(", ")));
         assert_eq!(millis(&ran), expected, "{wait}");
-        // All three are done all the same.
+        // All three branches are completed.
         let requests = ran.entry().requests;
         assert_eq!(
             ["a", "b", "c"].map(|name| ran.service(name).requests),
@@ -135,7 +135,7 @@ fn a_step_may_be_left_out_and_a_call_repeated() {
     let requests = ran.entry().requests;
     assert_eq!(ran.service("often").requests, 3 * requests);
     let share = ran.service("rare").requests as f64 / requests as f64;
-    // Three standard deviations of twenty thousand draws.
+    // Within three standard deviations of twenty thousand draws.
     assert!((share - 0.2).abs() < 0.0085, "{share}");
     assert_eq!(ran.entry().errors, 0);
 }
@@ -236,13 +236,13 @@ fn a_cache_of_a_size_and_one_of_a_time_to_live_hit_as_theory_says() {
         let [api, db] = ["api", "db"].map(|name| ran.service(name).requests as f64);
         1.0 - db / api
     };
-    // Keys all alike: as many hits as there are keys in the cache.
+    // Keys are equally likely, so the hit rate is the fraction of keys that fit in the cache.
     let found = hits(r#"{"size": 40}"#);
     assert!((found - 0.4).abs() < 0.01, "{found}");
-    // A key is asked for twice a second and kept for half a second: λT / (1 + λT).
+    // Each key is requested twice per second and expires after half a second: the hit rate is λT / (1 + λT).
     let found = hits(r#"{"ttl": "500ms"}"#);
     assert!((found - 0.5).abs() < 0.01, "{found}");
-    // Keys of its own, of which all find room.
+    // The cache chooses from its own keys, and all of them fit.
     let found = hits(r#"{"keys": 10, "size": 10}"#);
     assert!(found > 0.999, "{found}");
 }
@@ -292,7 +292,7 @@ fn a_load_balancer_passes_requests_to_the_service_of_their_endpoint() {
 
 #[test]
 fn hashing_sends_a_key_to_the_same_instance_unless_that_has_too_much_to_do() {
-    // Each instance caches what it has seen: a key costs a miss at each instance that it comes to.
+    // Each instance has a separate cache, so a key causes a miss at each instance that gets a request for it.
     let misses = |policy: &str| {
         let api = format!(
             r#"{{"name": "api", "package": "service", "count": 1, "regions": 1,
@@ -312,7 +312,7 @@ fn hashing_sends_a_key_to_the_same_instance_unless_that_has_too_much_to_do() {
     };
     assert_eq!(misses(r#""balance": "hash", "hash_bound": 1000"#), 50);
     assert_eq!(misses(r#""balance": "random""#), 300);
-    // One request in twelve or so finds its instance busy.
+    // About one request in twelve finds its instance busy.
     let bounded = misses(r#""balance": "hash", "hash_bound": 1"#);
     assert!((51..=300).contains(&bounded), "{bounded}");
 }
@@ -344,7 +344,7 @@ fn the_own_zone_comes_first_and_spills_over() {
     };
     assert_eq!(run_with(r#""balance": "zone""#, "1ms"), (9, 9));
     assert_eq!(run_with(r#""balance": "random""#, "1ms"), (9, 13));
-    // Three requests are always under way, and two instances of the zone take one each.
+    // Three requests are always in flight, and each of the two instances in the zone takes one of them.
     assert_eq!(
         run_with(r#""balance": "zone", "zone_spill": 1"#, "25ms"),
         (33, 37)
@@ -372,7 +372,7 @@ fn better_informed_balances_wait_less() {
     };
     let [random, turns, two, least] =
         ["random", "round_robin", "two_choices", "least_requests"].map(mean);
-    // Six queues M/M/1 at ρ = 0.8 make 50 ms; the others are better in this order.
+    // Six M/M/1 queues at ρ = 0.8 have a mean time of 50 ms. The other policies are better, in this order.
     assert!((random / 50.0 - 1.0).abs() < 0.08, "{random}");
     assert!(
         turns < 0.8 * random && two < turns && least < two,
@@ -393,12 +393,13 @@ fn connections_are_limited_opened_and_used_again() {
             service("db", r#"{"work": "3ms"}"#, "")
         )
     };
-    // Opened once, and used by all: each request waits until the one before is answered.
+    // The connection is opened once and shared by all. Each request waits until the previous one is answered.
     let one = r#"{"users": 2, "requests": {"common": 1}}"#;
     let ran = run_load(&api(r#""most": 1, "connect": "4ms""#), one, &plan());
     let times = &ran.entry().times;
     assert_eq!(ran.entry().errors, 0);
-    // Two users and a connection that takes 5 ms: a round is 10 ms, of which 2 are the way to api.
+    // Two users share a connection that is busy for 5 ms per request. A round takes 10 ms, which includes 2 ms of
+    // travel to api.
     assert_eq!(whole(times.at_most(0.5).unwrap()), 10);
     let many = r#"{"users": 5, "requests": {"common": 1}}"#;
     let ran = run_load(&api(r#""most": 1, "waiting": 3"#), many, &plan());
@@ -421,7 +422,7 @@ fn a_killed_service_answers_nothing_and_comes_back_without_its_tasks() {
     let entry = ran.entry();
     assert_eq!(entry.unanswered(), 0);
     assert!(entry.errors > 4 && entry.errors < entry.requests);
-    // Two at once and 52 ms each, for 1.5 of two seconds.
+    // Two concurrent requests of 52 ms each, for 1.5 of two seconds.
     let good = entry.requests - entry.errors;
     assert!((50..=58).contains(&good), "{good}");
 }

@@ -1,4 +1,4 @@
-//! Data access, stores and rings: what is put is found again, wherever it was put.
+//! Data access, stores and rings: a value can be read again, wherever it was put.
 
 use crate::scene::{plan, run, run_services, topology};
 use corsair_arch::{LoadText, Plan, Scale, Topology, read_text, step};
@@ -7,7 +7,7 @@ use std::time::Duration;
 const WWW: &str =
     r#"{"name": "www", "package": "denominator", "regions": 0, "dependencies": ["data"]}"#;
 
-/// Data access on these storages, of one instance each.
+/// Returns data access with these storages, each with one instance.
 fn layers(storages: &[(&str, &str, &str)]) -> String {
     let names: Vec<String> = storages
         .iter()
@@ -43,7 +43,7 @@ fn data_access_asks_the_next_storage_where_one_fails() {
     let entry = ran.entry();
     assert!(entry.requests > 100);
     assert_eq!(entry.errors, 0);
-    // Every request went through all four; each value was put to all four.
+    // Every request and every value reached all four kinds of storage.
     let all = entry.requests + entry.puts;
     for service in ["cache", "disk", "ring", "db"] {
         let done = ran.service(service);
@@ -94,9 +94,9 @@ fn stores_that_depend_on_each_other_have_each_others_values() {
     let (alone, joined) = (stores(""), stores("\"db\""));
     assert!(alone.entry().missing > alone.entry().requests / 4);
     assert!(joined.entry().missing < joined.entry().requests / 10);
-    // Each value goes to the five other stores. The three registries replicate the arrival and the departure of
-    // eight instances to each other. An instance is registered by the registry of its zone, which sends two
-    // messages; the one without a zone is registered by all three, which send six.
+    // Each value is copied to the five other stores. The three registries replicate the arrival and the departure of
+    // eight instances to each other. The registry of an instance's zone sends two messages for the instance. All three
+    // registries send messages for the instance without a zone: six in total.
     let told = 2 * (7 * 2 + 3 * 2);
     assert_eq!(joined.messages("Replicate"), 5 * joined.entry().puts + told);
 }
@@ -110,10 +110,10 @@ fn every_node_of_a_ring_finds_every_value() {
     let entry = ran.entry();
     assert_eq!(entry.errors, 0);
     assert!(entry.missing < entry.requests / 10, "{entry:?}");
-    // A zone has four nodes: three of four requests are passed on to the owner.
+    // A zone has four nodes, so three of four requests are forwarded to the owner.
     let asked = ran.messages("GetRequest");
     let per_request = asked as f64 / entry.requests as f64;
-    // Twice to get to the ring, and three quarters more; look-ups come on top.
+    // Two messages to reach the ring, and 0.75 more on average; look-ups are additional.
     assert!(per_request > 2.7, "{per_request}");
 }
 
@@ -184,8 +184,8 @@ fn values_follow_the_instances_that_an_autoscaler_adds_and_removes() {
         let (db, entry) = (ran.service("db"), ran.entry());
         assert!(db.started >= 3 && db.stopped >= 3, "{package}: {db:?}");
         assert_eq!((entry.errors, entry.unanswered()), (0, 0), "{package}");
-        // Some are read while who is new still works on what it was given: half of all would be missing
-        // if nobody gave it anything.
+        // Some values are read while a new instance still stores the values that it received. Without the transfer half
+        // of all values would be missing.
         let missing = entry.missing as f64 / entry.requests as f64;
         assert!(missing < 0.06, "{package}: {missing} of {}", entry.requests);
     }

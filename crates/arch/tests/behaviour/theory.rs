@@ -1,13 +1,13 @@
-//! Queues are those of queueing theory: means within 1.5 %, 99th percentiles within 3 %.
+//! Simulated queues agree with queueing theory: means within 1.5 %, 99th percentiles within 3 %.
 
 use crate::scene::{Ran, plan, run, topology};
 use corsair_arch::{LoadText, Plan, Scale};
 use std::time::Duration;
 
-/// Both ways take a millisecond.
+/// The travel time of both trips in seconds.
 const WAYS: f64 = 0.002;
 
-/// A store with these fields behind a load of reads, for a number of virtual seconds.
+/// Runs a store with these fields under a load of reads, for a number of virtual seconds.
 fn store(fields: &str, load: &str, seconds: u64) -> Ran {
     let services = format!(
         r#"{{"name": "db", "package": "store", "count": 1, "regions": 1, {fields}}},
@@ -18,7 +18,7 @@ fn store(fields: &str, load: &str, seconds: u64) -> Ran {
     ran
 }
 
-/// These services under a load for a number of virtual seconds, of which the first are not counted.
+/// Runs these services under a load for a number of virtual seconds. Requests during the warm-up are not counted.
 fn loaded(services: &str, load: &str, seconds: u64, warm_up: u64) -> Ran {
     let plan = Plan {
         duration: Duration::from_secs(seconds),
@@ -32,7 +32,7 @@ fn loaded(services: &str, load: &str, seconds: u64, warm_up: u64) -> Ran {
     run(topology, &plan)
 }
 
-/// The mean and the 99th percentile of the time in the store, in seconds.
+/// Returns the mean and the 99th percentile of the time in the store, in seconds.
 fn times(ran: &Ran) -> (f64, f64) {
     let times = &ran.entry().times;
     let percentile = ran.entry().percentile(0.99).time.as_secs_f64();
@@ -55,7 +55,7 @@ fn reads(rate: f64) -> String {
 // Guarantee: arch-4.
 #[test]
 fn one_server_with_exponential_work() {
-    // M/M/1: the time there is exponential with the mean 1/(μ − λ).
+    // M/M/1: the time in the system is exponential with the mean 1/(μ − λ).
     for (rate, seconds) in [(500.0, 400), (700.0, 1_500)] {
         let ran = store(
             r#""service_time": {"exponential": "1ms"}, "concurrency": 1"#,
@@ -95,7 +95,7 @@ fn several_servers() {
     close(times(&ran).0, 1e-3 + 0.509_434 / 1_000.0, 0.015, "mean");
 }
 
-/// Where a falling function is a hundredth.
+/// Returns the time at which a decreasing function is 0.01.
 fn percentile_99(beyond: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
@@ -111,8 +111,8 @@ fn percentile_99(beyond: impl Fn(f64) -> f64) -> f64 {
 
 #[test]
 fn the_99th_percentile_of_one_server_with_constant_work() {
-    // M/D/1 at ρ = 0.8, by Erlang: the wait is at most t with the probability
-    // (1 − ρ) Σ (λ(kD − t))ᵏ / k! · e^(−λ(kD − t)) over all k up to t/D.
+    // M/D/1 at ρ = 0.8, by Erlang: the wait is at most t with the probability (1 − ρ) Σ (λ(kD − t))ᵏ / k! · e^(−λ(kD −
+    // t)) over all k up to t/D.
     let (rate, work) = (800.0, 1e-3);
     let within = |time: f64| {
         let mut sum = 0.0;
@@ -139,8 +139,8 @@ fn the_99th_percentile_of_one_server_with_constant_work() {
 
 #[test]
 fn the_99th_percentile_of_several_servers() {
-    // M/M/4 at ρ = 0.8: who waits, by Erlang's C, does so for an exponential time of the rate
-    // cμ − λ, and all work for one of the rate μ.
+    // M/M/4 at ρ = 0.8: a request waits with the probability of Erlang's C formula. The wait is exponential with the
+    // rate cμ − λ, and the work is exponential with the rate μ.
     let (rate, work, servers) = (3_200.0, 1_000.0, 4.0);
     let load: f64 = rate / work;
     let mut blocked = 1.0;
@@ -183,14 +183,14 @@ fn a_closed_network_of_one_station() {
 
 #[test]
 fn two_stations_in_tandem() {
-    // Jackson: both are M/M/1, one after the other.
+    // Jackson: both stations are M/M/1 queues in series.
     let services = r#"{"name": "db", "package": "store", "count": 1, "regions": 1,
          "service_time": {"exponential": "1ms"}, "concurrency": 1},
         {"name": "app", "package": "monolith", "count": 1, "regions": 1, "dependencies": ["db"],
          "service_time": {"exponential": "2ms"}},
         {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["app"]}"#;
     let ran = loaded(services, &reads(600.0), 900, 20);
-    // The first has any number of servers, the second one: two exponential times, which are independent.
+    // The first station has unlimited servers and the second one server: two independent exponential times.
     let (first, second) = (1.0 / 0.002, 1_000.0 - 600.0);
     let beyond = |time: f64| {
         (first * (-second * time).exp() - second * (-first * time).exp()) / (first - second)
@@ -217,14 +217,14 @@ fn processor_sharing_does_not_care_how_work_is_distributed() {
 
 #[test]
 fn the_99th_percentile_of_processor_sharing() {
-    // M/M/1-PS: who comes in finds n others with the probability (1 − ρ) ρⁿ, and leaves at the rate
-    // μ / (n + 1) beside them. The chain of n until then, looked at λ + μ times a second on average, gives
-    // how likely it is to be there after k looks; the time of k looks is a Poisson process's.
+    // M/M/1-PS: a request finds n others with the probability (1 − ρ) ρⁿ, and completes at the rate μ / (n + 1). A
+    // Markov chain of n, uniformised at the rate λ + μ, gives the probability that the request is present after k
+    // transitions. The transitions are a Poisson process.
     let (rate, speed) = (700.0, 1_000.0);
     let (come, go) = (rate / (rate + speed), speed / (rate + speed));
     let mut here: Vec<f64> = (0..160).map(|n| 0.3 * 0.7f64.powi(n)).collect();
     let mut there = Vec::new();
-    // Twice as many as there are in 80 ms on average.
+    // Twice the mean number of transitions in 80 ms.
     for _ in 0..272 {
         there.push(here.iter().sum::<f64>());
         let mut next = vec![0.0; here.len()];
@@ -249,7 +249,7 @@ fn the_99th_percentile_of_processor_sharing() {
         }
         sum
     };
-    // Longer times are not among those that were looked at.
+    // The transitions above do not cover longer times.
     let beyond = |time: f64| if time > 0.08 { 0.0 } else { beyond(time) };
     let fields = r#""service_time": {"exponential": "1ms"}, "processors": 1"#;
     let (mean, p99) = times(&store(fields, &reads(rate), 1_500));
@@ -259,7 +259,7 @@ fn the_99th_percentile_of_processor_sharing() {
 
 #[test]
 fn shared_processors_are_as_fast_as_servers_with_exponential_work() {
-    // M/M/4-PS has as many requests in it as M/M/4, and so the same mean.
+    // M/M/4-PS has the same number of requests in the system as M/M/4, and so the same mean.
     let ran = store(
         r#""service_time": {"exponential": "1ms"}, "processors": 4"#,
         &reads(3_000.0),
@@ -271,7 +271,7 @@ fn shared_processors_are_as_fast_as_servers_with_exponential_work() {
 // Guarantee: arch-4.
 #[test]
 fn a_queue_that_is_full_refuses_as_many_as_it_should() {
-    // M/M/1/K: the part (1 − ρ) ρᴷ / (1 − ρᴷ⁺¹) finds it full.
+    // M/M/1/K: a request finds the system full with the probability (1 − ρ) ρᴷ / (1 − ρᴷ⁺¹).
     let (rho, places) = (0.8f64, 5);
     let ran = store(
         r#""service_time": {"exponential": "1ms"}, "concurrency": 1, "queue": {"size": 4}"#,
@@ -298,7 +298,7 @@ fn the_last_come_is_served_first_with_the_same_mean_and_longer_extremes() {
     assert!(last.1 > 1.5 * first.1, "{last:?} {first:?}");
 }
 
-/// A service with endpoints behind an entry point, both ways taking a millisecond each.
+/// Returns a service with endpoints behind an entry point. Each trip takes a millisecond.
 fn service(name: &str, fields: &str, endpoints: &str) -> String {
     format!(
         r#"{{"name": "{name}", "package": "service", "count": 1, "regions": 1 {fields},
@@ -338,7 +338,7 @@ fn those_with_priority_wait_less_as_cobham_says() {
 // Guarantee: arch-4.
 #[test]
 fn a_network_of_services_is_that_of_jackson() {
-    // From a to b, with probability 0.5 to c and then to d: each is an M/M/1 of its own.
+    // From a to b, with probability 0.5 to c, and then to d: each station is a separate M/M/1.
     let work = |time: &str| format!(r#"{{"work": {{"exponential": "{time}"}}}}"#);
     let one = r#", "concurrency": 1"#;
     let endpoint = |steps: &str| format!(r#"{{"name": "get", "steps": [{steps}]}}"#);
@@ -368,7 +368,7 @@ fn a_network_of_services_is_that_of_jackson() {
 
 #[test]
 fn a_closed_network_of_several_stations() {
-    // Twelve users, who think for 30 ms and visit three stations: mean value analysis.
+    // Twelve users think for 30 ms and visit three stations: mean value analysis.
     let demands = [0.002, 0.001, 0.003];
     let ways = 4.0 * WAYS;
     let mut lengths = [0.0; 3];
@@ -413,7 +413,7 @@ fn a_closed_network_of_several_stations() {
 // Guarantee: arch-4.
 #[test]
 fn two_branches_join_as_nelson_and_tantawi_say() {
-    // Fork-join of two M/M/1: exactly (12 − ρ)/8 times the mean of one.
+    // Fork-join of two M/M/1 queues: exactly (12 − ρ)/8 times the mean of one.
     let endpoint = |steps: &str| format!(r#"{{"name": "get", "steps": [{steps}]}}"#);
     let work = r#"{"work": {"exponential": "1ms"}}"#;
     let one = r#", "concurrency": 1"#;
@@ -439,7 +439,7 @@ fn two_branches_join_as_nelson_and_tantawi_say() {
 
 #[test]
 fn controlled_delay_keeps_the_wait_near_its_target() {
-    // More comes in than can be done: without it, the wait would grow up to the size of the queue.
+    // The load exceeds the capacity. Without controlled delay, the wait would grow to the size of the queue.
     let fields =
         |queue: &str| format!(r#""service_time": "1ms", "concurrency": 1, "queue": {{{queue}}}"#);
     let load = r#"{"rate": 1050, "arrivals": "poisson", "requests": {"common": 1}}"#;
@@ -449,7 +449,7 @@ fn controlled_delay_keeps_the_wait_near_its_target() {
     let half = |ran: &Ran| ran.entry().percentile(0.5).time.as_secs_f64() - WAYS;
     assert!(half(&full) > 0.15, "{}", half(&full));
     assert!(half(&controlled) < 0.05, "{}", half(&controlled));
-    // It refuses what is too much, and little more.
+    // Controlled delay refuses the excess load, and little more.
     let lost = controlled.entry().errors as f64 / controlled.entry().requests as f64;
     assert!((0.045..0.07).contains(&lost), "{lost}");
 }

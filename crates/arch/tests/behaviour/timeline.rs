@@ -1,4 +1,4 @@
-//! Tests that the measurements of all intervals and zones add up to the totals.
+//! The measurements of all intervals and zones add up to the totals.
 
 use crate::scene::{plan, run, topology};
 use corsair_arch::{LoadText, Plan, Scale, Slice};
@@ -37,13 +37,13 @@ fn slices_add_up_to_the_totals_by_zone_and_time() {
         let before: u64 = slices[..10].iter().map(|slice| slice.requests).sum();
         assert!((900..1_100).contains(&before), "{before}");
     }
-    // The second dies for five seconds, and only then requests fail.
+    // The second instance is down for five seconds, and requests fail only then.
     let failed: Vec<usize> = (0..20)
         .filter(|&at| timeline.of_service(5)[at].errors > 0)
         .collect();
     assert_eq!(failed, [10, 11, 12, 13, 14, 15][..failed.len()]);
     assert!(failed.len() >= 5);
-    // Each zone has an instance, and a third of the work.
+    // Each zone has an instance with a third of the work.
     assert_eq!(
         timeline
             .slices
@@ -55,7 +55,7 @@ fn slices_add_up_to_the_totals_by_zone_and_time() {
     let db = ran.service("db");
     let slices = timeline.of_service(0);
     let used: f64 = slices.iter().filter_map(Slice::utilisation).sum();
-    // Six slots for a second each.
+    // Six slots for one second each.
     let busy = db.busy as f64 / 1e9 / 6.0;
     assert!((used / busy - 1.0).abs() < 0.01, "{used} {busy}");
     let queue: f64 = slices
@@ -64,18 +64,18 @@ fn slices_add_up_to_the_totals_by_zone_and_time() {
         .sum();
     let queued = db.queued as f64 / 1e9;
     assert!((queue / queued - 1.0).abs() < 0.01, "{queue} {queued}");
-    // Two processors, a hundred requests a second of 4 ms.
+    // Two processors, and a hundred requests per second with 4 ms of work.
     let shared = timeline.of_service(1);
     let shared = shared[..10].iter().filter_map(Slice::utilisation);
     let shared: f64 = shared.sum();
     assert!((shared / 10.0 / 0.2 - 1.0).abs() < 0.1, "{shared}");
-    // A request is as long in its slice as in all.
+    // The median of a slice agrees with the median of the run.
     let whole = ran.totals.entries["www"].percentile(0.5).time.as_secs_f64();
     let slice = slices_middle(&timeline.of_service(4));
     assert!((slice / whole - 1.0).abs() < 0.3, "{slice} {whole}");
 }
 
-/// The median of the medians of slices.
+/// Returns the median of the slices' medians.
 fn slices_middle(slices: &[Slice]) -> f64 {
     let medians = slices.iter().filter_map(|slice| slice.percentile(0.5));
     let mut medians: Vec<f64> = medians.map(|time| time.as_secs_f64()).collect();
@@ -117,7 +117,7 @@ fn requests_that_have_not_ended_are_in_their_slices_with_their_age() {
             assert_eq!(slice.errors, 0);
             assert!(slowest < Duration::from_millis(20), "{at}: {slowest:?}");
         } else {
-            // All of them, each as old as it is at the end, half a second after the load's.
+            // All requests fail, and count with their age at the end, half a second after the load ends.
             assert_eq!(slice.errors, slice.requests, "{at}");
             let least = Duration::from_secs(6 - at as u64 - 1);
             assert!(slowest >= least, "{at}: {slowest:?}");

@@ -1,4 +1,4 @@
-//! Traces as other systems record them: with parts missing, without kinds, with addresses instead of names.
+//! Traces as third-party systems record them: incomplete, without span kinds, or with addresses instead of names.
 
 use corsair::{Config, Random};
 use corsair_arch::{LearnReport, learn};
@@ -54,7 +54,7 @@ fn otlp(spans: &[Span<'_>]) -> String {
     json!({"resourceSpans": spans}).to_string()
 }
 
-/// A web service that calls another; every `lost`-th server span of the other one is missing.
+/// Returns a web service that calls another; every `lost`-th server span of the called service is missing.
 fn web_and_stock(lost: u64) -> Vec<Span<'static>> {
     let (mut random, mut spans, mut now) = (Random::new(5), Vec::new(), 1_000_000);
     for trace in 1..=600u64 {
@@ -90,7 +90,7 @@ fn a_request_from_outside_without_a_client_takes_as_long_as_its_server_says() {
     let learned = learned(&otlp(&web_and_stock(1_000)));
     for kind in learned.judge(&Config::default()).unwrap() {
         let (recorded, simulated) = (kind.quantiles[0].recorded, kind.quantiles[0].simulated);
-        // Both ways take the shortest time that there is: 20 µs.
+        // Each trip takes the minimum travel time, which adds 20 µs in total.
         let longer = simulated.as_secs_f64() - recorded.as_secs_f64();
         assert!((-10e-6..35e-6).contains(&longer), "{kind:#?}");
     }
@@ -101,7 +101,7 @@ fn a_request_from_outside_without_a_client_takes_as_long_as_its_server_says() {
 fn a_call_whose_server_is_missing_is_of_the_service_that_answers_there() {
     let found = learned(&otlp(&web_and_stock(7)));
     assert_eq!(names(&found), ["stock", "web", "www"]);
-    // Where nothing ever answers at the address, the call is a part of the caller's work.
+    // If no service ever answers at the address, the call counts as the caller's work.
     let found = learned(&otlp(&web_and_stock(1)));
     assert_eq!(names(&found), ["web", "www"]);
     assert!(
@@ -146,7 +146,7 @@ fn compressed_files_are_read() {
     gzip.write_all(text.as_bytes()).unwrap();
     std::fs::write(&file, gzip.finish().unwrap()).unwrap();
     assert_eq!(learn(std::slice::from_ref(&file), "x").unwrap().traces, 600);
-    // One that is cut off, or is not gzip at all, is refused in a sentence.
+    // A truncated file, or a file that is not gzip, is refused with a sentence.
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     let said = learn(std::slice::from_ref(&file), "x")
@@ -165,7 +165,7 @@ fn compressed_files_are_read() {
 #[test]
 fn requests_in_the_middle_of_which_the_recording_began_make_no_entry_point() {
     let mut spans = web_and_stock(1_000);
-    // The first five have a client of which no span was recorded.
+    // The first five requests have a client whose span was not recorded.
     for span in spans
         .iter_mut()
         .filter(|span| span.trace <= 5 && span.parent == 0)
@@ -187,7 +187,7 @@ fn requests_in_the_middle_of_which_the_recording_began_make_no_entry_point() {
         "{:?}",
         found.remarks
     );
-    // If all have one, the clients are outside.
+    // If all requests have such a client, the clients are outside.
     for span in spans.iter_mut().filter(|span| span.parent == 0) {
         span.parent = 7;
     }

@@ -166,7 +166,7 @@ pub(super) fn check_places(
     Ok(())
 }
 
-/// Checks that instances can be added and asked as the autoscaler and the health check require.
+/// Checks that the autoscaler can add and remove instances of the service, and that the health check can ask them.
 pub(super) fn check_keeper(
     service: &ServiceDefinition,
     package: Package,

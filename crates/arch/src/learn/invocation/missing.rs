@@ -4,7 +4,7 @@ use super::{Invocation, Invocations, MOST_PARENTS};
 use crate::learn::names::{Names, is_address};
 use rustc_hash::FxHashMap;
 
-/// Orphans are left out if there are more non-orphan requests of their kind by this factor.
+/// Orphans are dropped if requests of their kind with a caller outnumber them by more than this factor.
 const RARE: u64 = 10;
 
 /// The services behind addresses and names, and the calls with only a client span.
@@ -91,7 +91,7 @@ impl Invocations {
         if !gone.contains(&true) {
             return;
         }
-        // The numbers of those that stay.
+        // The new index of each invocation that stays.
         let mut next = 0;
         let mut numbers = Vec::with_capacity(gone.len());
         for &is_gone in gone {

@@ -16,7 +16,7 @@ struct Item {
     data: Option<Vec<jaeger::Trace>>,
     spans: Option<Vec<jaeger::Span>>,
     processes: jaeger::Processes,
-    // Spans of Zipkin's have no key around them.
+    // Zipkin's spans are not wrapped, so their fields are at the top level.
     trace_id: Option<String>,
     id: String,
     parent_id: Option<String>,
@@ -75,7 +75,7 @@ impl Item {
     }
 }
 
-/// Adds the next value of a file; if it is a list, each of its elements.
+/// A deserializer that adds the next value of a file to a set of spans. If the value is a list, each element is added.
 pub(super) struct Documents<'a>(pub(super) &'a mut SpanSet);
 
 impl<'de> DeserializeSeed<'de> for Documents<'_> {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Processes, by the names that spans use.
+/// The processes of a trace, by the names that spans use.
 pub(super) type Processes = HashMap<String, Process>;
 
 #[derive(Debug, Default, Deserialize)]
@@ -33,7 +33,7 @@ pub(super) struct Span {
     parent_span_id: String,
     operation_name: String,
     references: Vec<Reference>,
-    /// In microseconds since 1970.
+    /// The start in microseconds since 1970.
     start_time: u64,
     duration: u64,
     tags: Vec<Tag>,
@@ -64,7 +64,8 @@ fn text<'a>(tags: &'a [Tag], key: &str) -> Option<&'a str> {
     tag.value.as_str().filter(|text| !text.is_empty())
 }
 
-/// Returns the share of recorded requests from the tag of a probabilistic sampler, which the root of a trace has.
+/// Returns the share of requests that were recorded. It comes from the tag of a probabilistic sampler on the root of a
+/// trace.
 fn share(tags: &[Tag]) -> Option<f64> {
     if text(tags, "sampler.type") != Some("probabilistic") {
         return None;
@@ -92,7 +93,7 @@ impl Trace {
             if let Some(region) = text(&process.tags, "cloud.region") {
                 at.region = recorded.names.number(region);
             }
-            // The first reference is the parent, if none says so.
+            // If no reference is marked as the parent, the first one is used.
             let mut references = span.references.iter();
             let parent = references.clone().find(|r| r.kind == "CHILD_OF");
             let parent = parent.or_else(|| references.next());

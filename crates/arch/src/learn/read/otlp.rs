@@ -82,7 +82,7 @@ impl fmt::Display for TextOrInteger {
     }
 }
 
-/// A number, or its name.
+/// An enumeration value: its number or its name.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Word {

@@ -72,7 +72,7 @@ impl Span {
             let Some(begin) = self.timestamp else {
                 return Err("a span has no timestamp; remove it".to_owned());
             };
-            // What has no duration has no answer.
+            // A span without a duration has no answer.
             let side = match (self.kind.as_deref(), self.duration) {
                 (Some("CLIENT"), Some(_)) => Side::Client,
                 (Some("SERVER"), Some(_)) => Side::Server,
@@ -91,7 +91,7 @@ impl Span {
         }
         let (sent, received) = (ends("cs"), ends("cr"));
         let (arrived, answered) = (ends("sr"), ends("ss"));
-        // What is not answered was sent one way.
+        // A request that arrived and was never answered was sent one way.
         let one_way = received.is_none() && answered.is_none() && arrived.is_some();
         for (first, last, other, sides) in [
             (sent, received, arrived, [Side::Client, Side::Producer]),

@@ -25,7 +25,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// The tree of some calls.
+    /// Returns the tree of steps that make these calls.
     pub(super) fn of(relations: &Relations, calls: Vec<usize>) -> Series {
         let parts = parts(&calls, |a, b| relations.at_once(a, b));
         let mut blocks: Vec<Block> = parts
@@ -52,7 +52,8 @@ impl Series {
         }
     }
 
-    /// Measures the work of an invocation that began at `from` and ended at `to`, if that is known.
+    /// Measures the work of an invocation that began at `from` and ended at `to`. `None` means that the end is not
+    /// known.
     pub(super) fn measure(&mut self, times: &Times, from: u64, to: Option<u64>) {
         let (mut last, mut since) = (from, 0);
         for place in 0..self.blocks.len() {
@@ -108,7 +109,7 @@ impl Block {
         }
         let mut branches = parts(&calls, |a, b| !relations.at_once(a, b));
         if branches.len() == 1 {
-            // No tree has these relations: all begin at once, some of them with work.
+            // No tree has these relations, so all calls begin at once, some of them after work.
             branches = calls.into_iter().map(|call| vec![call]).collect();
         }
         branches.sort_by(|a, b| {
@@ -124,7 +125,7 @@ impl Block {
         Block::Parallel(branches.map(|part| Series::of(relations, part)).collect())
     }
 
-    /// Returns one of its calls.
+    /// Returns any call of the step.
     fn first(&self) -> usize {
         self.calls()[0]
     }
@@ -136,7 +137,7 @@ impl Block {
         }
     }
 
-    /// Returns the time from the start of its first call to the end of its last.
+    /// Returns the time from the start of the first call of the step to the end of the last.
     fn span(&self, times: &Times) -> Option<(u64, u64)> {
         let calls = self.calls();
         let made = calls.into_iter().filter_map(|call| times[call]);
@@ -189,7 +190,7 @@ fn alternatives(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
     found
 }
 
-/// Combines steps that are either all made or not at all.
+/// Combines steps of which each invocation runs either all or none.
 fn together(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
     let is_sure = |block: &Block| {
         block

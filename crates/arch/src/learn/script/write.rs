@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Work below this time, in nanoseconds, is ignored, because it is the error of clocks that count microseconds.
 const NO_WORK: u64 = 2_000;
 
-/// A step with a frequency above this is always made, and one with a frequency below one minus this is never made.
+/// A step with a frequency above this always runs, and a step with a frequency below one minus this never runs.
 const ALWAYS: f64 = 0.995;
 
 pub(super) struct Writer<'a> {
@@ -59,7 +59,7 @@ impl Writer<'_> {
     fn block(&self, block: Block, begun: u64) -> StepDefinition {
         let made = match &block {
             Block::Call(calls) => calls.iter().map(|&c| self.relations.counts[c]).sum(),
-            // At least one of its calls is made each time.
+            // Each run of a parallel step makes at least one of its calls.
             Block::Parallel(_) => {
                 let calls = block.calls().into_iter();
                 calls.map(|c| self.relations.counts[c]).max().unwrap_or(0)
@@ -95,7 +95,7 @@ impl Writer<'_> {
         StepDefinition {
             call: targets.clone().filter(|_| !one_way),
             send: targets.filter(|_| one_way),
-            // An empty list does without.
+            // An empty fallback ignores the failure.
             fallback: (!one_way && failed > 0 && 2 * forgiven > failed).then(Vec::new),
             ..StepDefinition::default()
         }
@@ -130,7 +130,7 @@ impl Writer<'_> {
     }
 }
 
-/// True if a step repeats the previous call with certainty.
+/// True if the step repeats the previous call with certainty.
 fn is_repeated(last: &StepDefinition, step: &StepDefinition) -> bool {
     let plain = |step: &StepDefinition| StepDefinition {
         times: None,
@@ -142,7 +142,7 @@ fn is_repeated(last: &StepDefinition, step: &StepDefinition) -> bool {
         && plain(last) == plain(step)
 }
 
-/// Returns a probability with four digits; `None` for a step that is always made.
+/// Returns a probability with four digits; `None` for a step that always runs.
 fn probability(part: f64) -> Option<f64> {
     (part <= ALWAYS).then(|| ((part * 1e4).round() / 1e4).max(1e-4))
 }

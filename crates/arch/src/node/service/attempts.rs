@@ -34,8 +34,8 @@ pub(super) struct Calling {
     waiting: u32,
     retries: u8,
     hedges: u8,
-    /// The most recently asked instances, by the attempt's number modulo their count. That count limits the attempts of
-    /// a call in flight.
+    /// The instances that the latest attempts have asked, at the attempt's number modulo [`MOST_AT_ONCE`]. At most that
+    /// number of attempts are in flight.
     asked: [Option<u32>; MOST_AT_ONCE],
 }
 

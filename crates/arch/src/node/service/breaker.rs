@@ -21,7 +21,7 @@ pub(super) struct Breaker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Closed,
-    /// Until a time in nanoseconds.
+    /// Open until a time in nanoseconds.
     Open(u64),
     /// The number of probes that were let through, and the number that were answered.
     HalfOpen {
@@ -92,7 +92,7 @@ impl Breaker {
                     self.open(now);
                 }
             }
-            // The attempt was made before it opened.
+            // The attempt was made before the breaker opened.
             State::Open(_) => {}
             State::HalfOpen { .. } if failed => self.open(now),
             State::HalfOpen { good, .. } => {
@@ -104,7 +104,7 @@ impl Breaker {
         }
     }
 
-    /// Removes the oldest attempts beyond its window.
+    /// Removes the oldest attempts beyond the window.
     fn forget_beyond_window(&mut self) {
         let window = self.rules.window as usize;
         let oldest = self.next.min(self.last.len());

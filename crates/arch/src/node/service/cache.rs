@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Cache {
     #[serde(skip)]
     kind: CacheKind,
-    /// For each key, the time at which it was put in nanoseconds, and its rank in the order of use.
+    /// For each key, the time in nanoseconds at which it was stored, and its rank in the order of use.
     kept: FxHashMap<u32, (u64, u64)>,
     /// The keys in the order of their last use. Empty if the size of the cache is not limited.
     #[serde(skip)]

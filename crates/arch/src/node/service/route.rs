@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 pub(super) struct Route {
     #[serde(skip)]
     pub(super) policy: Policy,
-    /// True if the outcome of a sent message matters.
+    /// True if the policy depends on the outcome of sent messages.
     #[serde(skip)]
     pub(super) minds_answers: bool,
     /// The instances that may be called, in ascending order.
@@ -25,15 +25,15 @@ pub(super) struct Route {
     turn: usize,
     /// The number of requests in flight to all of these instances.
     under_way: u32,
-    /// Whether some may be left out.
+    /// False if no instance is ejected.
     has_ejected: bool,
     /// The number of calls in flight, each with all its attempts.
     pub(super) calls: u32,
     pub(super) breaker: Option<Breaker>,
     bucket: Option<Bucket>,
-    /// Retries that may still be made.
+    /// The number of retries that may still be made.
     budget: f64,
-    /// The number of open connections, and of idle ones among them.
+    /// The number of open connections, and how many of them are idle.
     open: u32,
     idle: u32,
     /// The attempts that wait for a connection: the task, and the tag of the attempt.
@@ -44,12 +44,12 @@ pub(super) struct Route {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Peer {
     node: u32,
-    /// True if it is in the caller's zone.
+    /// True if the instance is in the caller's zone.
     is_near: bool,
     under_way: u32,
-    /// Attempts that failed in a row.
+    /// The number of consecutive failed attempts.
     failures: u32,
-    /// The end of its ejection.
+    /// The time in nanoseconds at which the ejection ends.
     ejected_until: u64,
 }
 
@@ -69,7 +69,7 @@ impl RestoreState for Route {
         (self.breaker, self.bucket) = (own.breaker, own.bucket);
         (self.policy, self.minds_answers) = (own.policy, own.minds_answers);
         if let Some(pool) = self.policy.connections {
-            // Those that are in use are closed when they have carried their answers.
+            // Connections in use are closed after they have carried their answers.
             let surplus = self.open.saturating_sub(pool.most).min(self.idle);
             self.open -= surplus;
             self.idle -= surplus;
@@ -111,7 +111,7 @@ impl Route {
         self.peers.binary_search_by_key(&node, |peer| peer.node)
     }
 
-    /// The instances that may be called.
+    /// Iterates over the instances that may be called.
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
         self.peers.iter().map(|peer| peer.node)
     }
@@ -179,7 +179,7 @@ impl Route {
             self.has_ejected = self.peers.iter().any(|peer| peer.ejected_until > now);
         }
         let leaves_out = self.has_ejected;
-        // If all are left out, none is.
+        // If all instances are ejected, ejections are ignored.
         let is_in = |peer: &Peer| !leaves_out || peer.ejected_until <= now;
         let anybody = !leaves_out || !self.peers.iter().any(is_in);
         let is_in = |peer: &Peer| anybody || is_in(peer);
@@ -190,7 +190,7 @@ impl Route {
             Balance::Random => self.draw(fits, cx),
             Balance::RoundRobin => {
                 if self.turn == 0 {
-                    // Callers that start together do not all begin with the same instance.
+                    // A random first turn, so that callers that start together do not all begin with the same instance.
                     self.turn = 1 + cx.below(many.max(1) as u32) as usize;
                 }
                 let turns = (0..many).map(|step| (self.turn + step) % many);
@@ -227,7 +227,7 @@ impl Route {
                     .or_else(|| self.draw(fits, cx))
             }
         };
-        // Better the same again than none.
+        // If no other instance is available, the last one is used again.
         let place = place.or_else(|| self.draw(is_in, cx))?;
         let peer = &mut self.peers[place];
         peer.under_way += 1;
@@ -245,7 +245,7 @@ impl Route {
         if many == 0 {
             return None;
         }
-        // The first draw nearly always fits, and then costs no look at the others.
+        // The first draw nearly always fits, so the other instances need not be counted.
         let first = cx.below(many) as usize;
         if fits(&self.peers[first]) {
             return Some(first);
@@ -276,7 +276,7 @@ impl Route {
     pub(super) fn answered(&mut self, node: u32) {
         if let Ok(place) = self.place(node) {
             let peer = &mut self.peers[place];
-            // One that has come back in the meantime has fewer.
+            // An instance that was removed and added again has no requests from before.
             if peer.under_way > 0 {
                 peer.under_way -= 1;
                 self.under_way -= 1;
