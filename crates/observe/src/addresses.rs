@@ -31,7 +31,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// The addresses of these places.
+    /// Creates the source of addresses for these places.
     pub fn of(places: &Arc<Places>) -> Addresses {
         Addresses {
             places: Arc::clone(places),
@@ -39,13 +39,13 @@ impl Addresses {
         }
     }
 
-    /// Returns the same addresses for nodes in these places.
+    /// Returns the same source of addresses, for nodes in other places.
     pub(crate) fn within(self, places: &Arc<Places>) -> Addresses {
         let places = Arc::clone(places);
         Addresses { places, ..self }
     }
 
-    /// The next address in a zone.
+    /// Returns the next address in a zone.
     pub fn next(&mut self, region: &str, zone: &str) -> Ipv4Addr {
         let index = self.places.index(region, zone);
         let used = self.used.entry(index).or_default();

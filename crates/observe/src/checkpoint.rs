@@ -4,8 +4,8 @@
 //! A checkpoint is a subdirectory of the directory that the user names: `000007`, or `000007-asked` if the user
 //! requested it explicitly; such a checkpoint is never removed. The checkpoint is first written under a temporary name
 //! next to its final place ([`Staging`]). Every file is synced, the manifest is written last, and then the directory is
-//! renamed. So every checkpoint that can be found is complete, whenever the process was killed. The manifest has the
-//! length and the CRC-32 of every file, and a CRC-32 of itself.
+//! renamed. So every directory with the name of a checkpoint is complete, even if the process was killed at any time.
+//! The manifest has the length and the CRC-32 of every file, and a CRC-32 of itself.
 //!
 //! All checkpoints in one directory belong to one run ([`RunId`]). Another run, or a branch of the same run, cannot
 //! save itself there and uses another directory ([`branch_directory`]).
@@ -86,8 +86,7 @@ pub struct Checkpoint {
     pub manifest: Manifest,
     /// The small files of the saved run, in the order in which they were written.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The saved state of the workers. It is as large as the run, so it stays on disk, and only the needed bytes are
-    /// read.
+    /// The saved state of the workers. It is as large as the run, so it stays on disk. Only the needed bytes are read.
     parts: Vec<Arc<dyn StoredPart>>,
 }
 
@@ -126,7 +125,7 @@ pub fn part_name(worker: usize) -> String {
     format!("{PART}{:04}", worker + 1)
 }
 
-/// The files of a saved run.
+/// Returns the files of a saved run.
 ///
 /// # Errors
 /// If a part is stored elsewhere and cannot be read.
@@ -149,7 +148,7 @@ pub fn write(below: &Path, mut draft: Draft) -> Result<PathBuf, CheckpointError>
     check_run(below, draft.run)?;
     let mut staging = Staging::new(below, &std::process::id().to_string());
     staging.create()?;
-    // No other process takes it for one that was left.
+    // The lock prevents other processes from removing the unfinished checkpoint.
     staging.hold();
     let files = std::mem::take(&mut draft.files).into_iter();
     let files = files.map(|(name, contents)| staging.write(name, &contents));
@@ -209,7 +208,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if self.was_made {
-            // Only if it is empty.
+            // Removes the directory only if it is empty.
             let _ = fs::remove_dir(&self.below);
         }
     }
@@ -246,7 +245,7 @@ impl Staging {
     }
 
     fn hold(&mut self) {
-        // Where directories cannot be locked, none is taken for one that was left.
+        // On systems that cannot lock directories, no other process removes an unfinished checkpoint.
         let locked = File::open(&self.path).and_then(|held| {
             held.try_lock()?;
             Ok(held)
@@ -260,7 +259,7 @@ impl Staging {
     /// If the file cannot be written.
     pub fn write(&self, name: String, contents: &[u8]) -> Result<SavedFile, CheckpointError> {
         let path = self.path.join(&name);
-        // Of an earlier process of the same name.
+        // A file that an earlier process of the same name has left.
         let _ = fs::remove_file(&path);
         write_file(&path, contents).map_err(|error| cannot(&path, error))?;
         Ok(SavedFile {
@@ -325,7 +324,7 @@ impl Staging {
         for output in draft.outputs {
             let path = self.path.join(&output.name);
             let _ = fs::remove_file(&path);
-            // The same file under a second name, which stays when the first is given to another.
+            // Links the file under a second name, which remains valid if the first name is given to another file.
             fs::hard_link(&output.source, &path)
                 .or_else(|_| copy_begin(&output.source, &path, output.bytes))
                 .map_err(|error| cannot(&path, error))?;
@@ -344,7 +343,7 @@ impl Staging {
 
     /// Removes an incomplete checkpoint.
     pub fn remove(&self) {
-        // What cannot be removed now is removed as something that was left.
+        // Files that cannot be removed now are removed with the leftovers of killed processes.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -369,7 +368,7 @@ fn copy_begin(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
 
 /// Syncs the changes of a directory to disk.
 fn sync(directory: &Path) -> Result<(), CheckpointError> {
-    // Where directories cannot be opened, renaming is all that there is.
+    // On systems that cannot open directories, the rename is not synced.
     match File::open(directory) {
         Ok(opened) => opened.sync_all().map_err(|error| cannot(directory, error)),
         Err(_) => Ok(()),
@@ -391,7 +390,7 @@ struct CheckpointEntry {
     path: PathBuf,
 }
 
-/// The checkpoints below a directory, in the order of their numbers.
+/// Returns the checkpoints below a directory, in the order of their numbers.
 fn all(below: &Path) -> Result<Vec<CheckpointEntry>, CheckpointError> {
     let entries = fs::read_dir(below).map_err(|error| CheckpointError::Read {
         path: below.to_owned(),
@@ -434,7 +433,7 @@ fn check_run(below: &Path, run: RunId) -> Result<(), CheckpointError> {
 fn prune(below: &Path) -> Result<(), CheckpointError> {
     let own: Vec<_> = all(below)?.into_iter().filter(|one| !one.asked).collect();
     for old in &own[..own.len().saturating_sub(KEPT)] {
-        // Without its manifest it is none, if removing it is cut short.
+        // The manifest is removed first, so that an interrupted removal leaves no valid checkpoint.
         let _ = fs::remove_file(old.path.join(MANIFEST));
         fs::remove_dir_all(&old.path).map_err(|error| cannot(&old.path, error))?;
     }
@@ -499,7 +498,7 @@ pub fn read(directory: &Path, program: Program) -> Result<Checkpoint, Checkpoint
     for output in &manifest.outputs {
         stored::check_length(&directory.join(&output.name), output.bytes, u64::ge)?;
     }
-    // Several processes have written theirs in any order.
+    // Processes write their parts in any order.
     parts.sort_by(|(one, _), (other, _)| one.len().cmp(&other.len()).then(one.cmp(other)));
     let parts = parts.into_iter();
     Ok(Checkpoint {
@@ -512,7 +511,7 @@ pub fn read(directory: &Path, program: Program) -> Result<Checkpoint, Checkpoint
     })
 }
 
-/// Returns the contents of a file if they match the manifest.
+/// Returns the complete contents of a file if they match the manifest.
 fn whole(path: &Path, file: &SavedFile) -> Result<Vec<u8>, CheckpointError> {
     let contents = fs::read(path).map_err(|error| CheckpointError::Read {
         path: path.to_owned(),

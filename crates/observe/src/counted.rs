@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, Write};
 
-/// Counts the bytes that are written through it.
+/// A writer that counts the bytes that pass through it.
 #[derive(Debug)]
 pub(crate) struct CountingWriter<W> {
     out: W,

@@ -197,7 +197,7 @@ fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), D
             a: text_a,
             b: text_b,
         };
-        // Of several files, that with the first event in time; those that tell no time come last.
+        // The file with the earliest differing event is reported. Events without a time come last.
         let key = |difference: &Difference| difference.at.unwrap_or(i128::MAX);
         if to
             .first
@@ -210,7 +210,7 @@ fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), D
     }
 }
 
-/// The length beyond which events are shown in part.
+/// The length in bytes beyond which events are shortened.
 const LONG: usize = 800;
 
 /// The number of characters of a long event that are shown before the first difference, and after it.

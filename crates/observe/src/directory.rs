@@ -115,7 +115,7 @@ impl<'a> NodeRecord<'a> {
     }
 }
 
-/// The port of all endpoints: spigo's.
+/// The port of all endpoints, as in spigo.
 pub(crate) const PORT: u16 = 8080;
 
 /// The serialized form of a node.
@@ -160,7 +160,7 @@ struct Endpoint<'a> {
 }
 
 impl Directory {
-    /// Creates a directory without nodes, in these places.
+    /// Creates a directory without nodes. Nodes will be in these places.
     pub(crate) fn of(places: &Arc<Places>) -> Directory {
         Directory {
             addresses: Addresses::of(places),
@@ -216,7 +216,7 @@ impl Directory {
         self.populations.get(number)
     }
 
-    /// An actor has appeared.
+    /// Adds an actor that has appeared.
     pub(crate) fn add(&mut self, actor: u32, node: Node) -> Arc<NodeIdentity> {
         let address = self.addresses.next(&node.region, &node.zone);
         self.place(actor, node, address)
@@ -226,7 +226,7 @@ impl Directory {
     /// its address.
     ///
     /// # Errors
-    /// The first of `each`.
+    /// Returns the first error of `each`.
     pub(crate) fn add_population<E>(
         &mut self,
         first: u32,

@@ -9,7 +9,7 @@ pub enum ObserveError {
     /// A file cannot be written or read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The log of messages.
+    /// The log of messages cannot be written.
     #[error("cannot write the log of messages: {0}")]
     Messages(std::io::Error),
     /// There are more kinds of messages than records can distinguish.
@@ -20,7 +20,7 @@ pub enum ObserveError {
         "the graph has more than 4294967295 edges, which cannot be numbered; make the run shorter"
     )]
     Edges,
-    /// Text that is not an address.
+    /// A text is not a valid address.
     #[error("{what}: '{given}' is not an address; write one as {example}")]
     Address {
         /// The system whose address is invalid.

@@ -1,8 +1,8 @@
 //! Flows: the paths of requests through services, as spans.
 //!
-//! The two ends of an exchange are recorded separately; [`join`] joins them. Complete spans are written in batches
-//! during the run, to files and to other systems. A batch is written when it has a fixed number of spans, so the files
-//! do not depend on how often the run flushes them.
+//! The two ends of an exchange are recorded separately, and [`join`] combines them. Complete spans are written in
+//! batches during the run, to files and to other systems. A batch is written when it has a fixed number of spans, so
+//! the files do not depend on how often the run flushes them.
 
 mod format;
 mod join;
@@ -27,7 +27,7 @@ pub use seen::SeenSpan;
 use serde::{Deserialize, Serialize};
 use span::{Names, Span};
 
-/// Spans that are written at once.
+/// The number of spans that are written at once.
 const BATCH: usize = 4096;
 
 /// All flows of a run.

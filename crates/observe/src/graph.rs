@@ -6,8 +6,8 @@
 //! | event | keys |
 //! |---|---|
 //! | an actor exists | `node`, `package` (`service` in 0.3), `timestamp`, `metadata` |
-//! | it knows another | `edge`, `source`, `target`, `timestamp` |
-//! | and does no longer | `forget`, `source`, `target`, `timestamp` |
+//! | an actor knows another | `edge`, `source`, `target`, `timestamp` |
+//! | an actor no longer knows another | `forget`, `source`, `target`, `timestamp` |
 //! | an actor has ended | `done`, `exit`, `timestamp` |
 
 mod edge_intervals;

@@ -54,7 +54,7 @@ impl<E: Element> Array<E> {
         }
     }
 
-    /// Continues an array that has elements.
+    /// Continues an array that already has elements.
     pub(crate) fn go_on(&mut self) {
         self.begun = true;
     }
@@ -90,7 +90,7 @@ impl<E: Element> Array<E> {
     }
 }
 
-/// The way to marshal values: on the writing thread alone, or on several threads.
+/// The strategy for marshalling values: on the writing thread, or on several threads.
 #[derive(Debug, Default)]
 pub(crate) enum Marshal {
     #[default]
@@ -100,7 +100,7 @@ pub(crate) enum Marshal {
 
 impl Marshal {
     /// Creates a strategy with this number of threads. If the system cannot start them, values are marshalled on one
-    /// thread, which is only slower.
+    /// thread, which takes longer.
     pub(crate) fn with(workers: usize) -> Marshal {
         match workers {
             0 | 1 => Marshal::Alone,

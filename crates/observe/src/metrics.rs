@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// A server that runs on a separate thread until it is dropped.
+/// A server on a separate thread. It ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
@@ -52,7 +52,7 @@ impl Server {
             let routes = Router::new()
                 .route("/metrics", get(metrics))
                 .fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "see /metrics\n") });
-            // Ends at once when asked to; the rest of an answer is not sent.
+            // When the server is asked to end, it ends at once and does not send the rest of an answer.
             tokio::select! {
                 _ = async { axum::serve(listener, routes).await } => {}
                 _ = stopped => {}
@@ -78,7 +78,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // It may have ended by itself.
+            // The thread may already have ended, so the result is ignored.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {

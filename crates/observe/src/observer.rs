@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 
 /// Observes one run: see the [crate](crate).
 ///
-/// If it is dropped without a call of [`Observer::finish`], it leaves no file behind.
+/// If the observer is dropped without a call of [`Observer::finish`], it leaves no files behind.
 #[derive(Debug)]
 pub struct Observer {
     lanes: Arc<Lanes>,
@@ -131,7 +131,7 @@ impl Observer {
     }
 }
 
-/// Serves the times of a run while it runs.
+/// Starts the server that publishes the times of a run during the run.
 #[cfg(feature = "metrics")]
 fn serve(
     address: SocketAddr,
@@ -152,12 +152,12 @@ fn serve(
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // What went wrong is returned by `finish`.
+        // `finish` returns the errors of the thread; here they are ignored.
         let _ = self.join();
     }
 }
 
-/// The work of the thread that writes.
+/// The loop of the thread that writes records.
 fn write(
     lanes: &Lanes,
     sinks: &mut Sinks,
@@ -172,7 +172,7 @@ fn write(
         let saving = lanes.asked_to_save();
         let watermark = match (next, &saving) {
             (WriterStep::Last, _) => u64::MAX,
-            // The run is paused, and nothing earlier will be recorded.
+            // The run is paused, so no earlier record will follow.
             (WriterStep::Look, Some(saving)) => saving.until.saturating_add(1),
             (WriterStep::Look, None) => lanes.watermark().unwrap_or(merge.newest()),
         };
@@ -196,7 +196,7 @@ fn write(
                 (Ok(()), false) => Some(Err(ObserveError::NotSaved("records with a future time"))),
             };
             if let Some(saved) = saved {
-                // Whoever has asked may have gone.
+                // The requester may no longer wait for the answer.
                 let _ = saving.answer.send(saved);
             }
         }
@@ -220,7 +220,7 @@ fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> 
 }
 
 /// A guard for the end of the writing thread: when the thread ends, the guard releases the threads that wait for it; if
-/// it has panicked, the guard also ends the run, because nobody would take the run's records.
+/// it has panicked, the guard also ends the run, because no other thread takes the run's records.
 struct Ending<'a> {
     lanes: &'a Lanes,
     cancel: Option<&'a CancelToken>,

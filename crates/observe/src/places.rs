@@ -16,8 +16,8 @@ pub const REGIONS: [&str; 6] = [
 /// The zones of each region.
 pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
 
-/// The first two bytes of the addresses of each of spigo's zones. Ireland's third zone has 54.228 here: spigo has
-/// 54.288, which is not an address.
+/// The first two bytes of the addresses of each of spigo's zones. Ireland's third zone has 54.228, because spigo's
+/// 54.288 is not a valid address.
 const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
     [[54, 198], [54, 221], [50, 19]],
     [[54, 245], [54, 244], [54, 214]],
@@ -30,7 +30,7 @@ const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
 /// The invalid prefix of Ireland's third zone in spigo's files.
 const NO_ADDRESS: &str = "54.288";
 
-/// The largest number of zones of all regions together: the number of ranges in 10.0.0.0/8.
+/// The maximum number of zones of all regions together: the number of ranges in 10.0.0.0/8.
 const MOST_ZONES: usize = 256;
 
 /// The longest allowed name of a region or zone, in bytes.
@@ -187,7 +187,7 @@ impl Places {
     }
 }
 
-/// Finds a name; there are at most 256.
+/// Returns the index of a name; there are at most 256 names.
 fn find(names: &[String], name: &str) -> Option<u8> {
     let place = names.iter().position(|known| known == name)?;
     u8::try_from(place).ok()
@@ -237,7 +237,7 @@ fn usual(regions: usize, zones: usize) -> Vec<[u8; 2]> {
     let mut own = 0..=u8::MAX;
     all.map(|(region, zone)| {
         let spigos = RANGES.get(region).and_then(|zones| zones.get(zone));
-        // There are as many ranges as zones.
+        // There are as many ranges in 10.0.0.0/8 as zones at most.
         spigos
             .copied()
             .unwrap_or_else(|| [10, own.next().unwrap_or(u8::MAX)])
@@ -275,7 +275,7 @@ fn own<T: AsRef<str>, R: AsRef<[T]>>(
     Ok(ranges)
 }
 
-/// `10.1`, spigo's `10.1.`, or `10.1.0.0/16`.
+/// Parses a range: `10.1`, spigo's `10.1.`, or `10.1.0.0/16`.
 fn range(text: &str) -> Option<[u8; 2]> {
     let start = text.strip_suffix(".0.0/16").unwrap_or(text);
     let start = start.strip_suffix('.').unwrap_or(start);

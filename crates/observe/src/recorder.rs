@@ -1,14 +1,15 @@
 //! Records of the events of actors while they run. Recording is cheap, and possible on any thread.
 //!
-//! Each thread writes to one of a fixed number of lanes. The lane has a lock that no other thread takes except the
-//! [`Observer`](crate::Observer), a few hundred times a second. Nothing is formatted, hashed or counted here.
+//! Each thread writes to one of a fixed number of lanes. Usually only this thread and the
+//! [`Observer`](crate::Observer), a few hundred times per second, take the lock of the lane. Nothing is formatted,
+//! hashed or counted here.
 //!
 //! # Order
 //! In virtual time the output is ordered by time, actor and the actor's own order, and nodes precede everything else of
 //! the same instant. This needs no shared counter: an actor runs on one shard, so all its records are in one lane in
 //! order, and a stable sort by time and actor is enough. Records that are earlier than the current window
-//! ([`corsair::Progress::time`]) may be sorted, because all shards have finished with that time. A record may be later
-//! than now (a server that knows when it will answer); it waits until its time has come.
+//! ([`corsair::Progress::time`]) may be sorted, because all shards have finished with that time. A record may have a
+//! future time, for example if a server knows when it will answer. The record waits until that time.
 //!
 //! On the wall clock, an earlier record may still arrive. The records that the observer finds in the lanes wait until
 //! it has looked through the lanes once more; then they are written in the order of time. So of two records, the one
@@ -41,11 +42,11 @@ use lane::{BACKLOG, BLOCK};
 pub enum Clock {
     /// Virtual time. The run reports its current time through the progress in its [`Config`](corsair::Config).
     Virtual(Progress),
-    /// The wall clock: received records may be written.
+    /// The wall clock. Records may be written as soon as they are received.
     Wall,
 }
 
-/// A measured service: an index into the services of [`Recorder::service`].
+/// A measured service. The number is an index into the services of [`Recorder::service`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct ServiceId(pub(crate) u16);
 
@@ -104,7 +105,7 @@ impl From<String> for Payload {
 /// The interface through which actors record what happens. Clones report to the same observer; a clone is one pointer.
 ///
 /// A recorder without an observer ([`Recorder::off`], the default) does nothing. A call also does nothing if no output
-/// needs this kind of record. So actors need to ask first only if their arguments are costly to compute.
+/// needs this kind of record. So actors check with a `wants_` method first only if the arguments are costly to compute.
 #[derive(Clone, Default)]
 pub struct Recorder(Option<Arc<Lanes>>);
 
@@ -118,7 +119,7 @@ pub(crate) struct RecordKinds {
 }
 
 impl RecordKinds {
-    /// The records that these settings need.
+    /// Returns the kinds of records that these settings need.
     pub(crate) fn of(settings: &Settings) -> RecordKinds {
         let Settings {
             flows,
@@ -139,19 +140,19 @@ impl RecordKinds {
         }
     }
 
-    /// Whether anything is wanted.
+    /// Returns true if an output needs any records.
     pub(crate) fn any(&self) -> bool {
         self.names() || self.times
     }
 
-    /// Returns true if any wanted record names an actor.
+    /// Returns true if a needed record names an actor.
     fn names(&self) -> bool {
         self.graph || self.flows || self.messages
     }
 }
 
 impl Recorder {
-    /// A recorder without a listener.
+    /// Returns a recorder that discards all records.
     pub const fn off() -> Recorder {
         Recorder(None)
     }
@@ -167,25 +168,25 @@ impl Recorder {
             .map_or(RecordKinds::default(), |lanes| lanes.wanted)
     }
 
-    /// Whether edges are wanted.
+    /// Returns true if an output needs edges.
     #[inline]
     pub fn wants_graph(&self) -> bool {
         self.wanted().graph
     }
 
-    /// Whether spans are wanted.
+    /// Returns true if an output needs spans.
     #[inline]
     pub fn wants_flows(&self) -> bool {
         self.wanted().flows
     }
 
-    /// Whether times are wanted.
+    /// Returns true if an output needs times.
     #[inline]
     pub fn wants_times(&self) -> bool {
         self.wanted().times
     }
 
-    /// Whether a line per message is wanted.
+    /// Returns true if an output needs a line for each message.
     #[inline]
     pub fn wants_messages(&self) -> bool {
         self.wanted().messages
@@ -199,7 +200,7 @@ impl Recorder {
     }
 
     /// Records that actors with consecutive addresses have appeared. Call this before, or at the instant of, any record
-    /// that names one of them.
+    /// that names one of these actors.
     pub fn population(&self, at: Time, actors: AddrRange, population: Arc<dyn Population>) {
         if !actors.is_empty() {
             let count = actors.len();
@@ -217,7 +218,7 @@ impl Recorder {
         }
     }
 
-    /// An actor has got to know another.
+    /// Records that an actor knows another actor from now on.
     pub fn edge(&self, at: Time, source: Addr, target: Addr) {
         self.push_if(
             |w| w.graph,
@@ -237,7 +238,7 @@ impl Recorder {
         );
     }
 
-    /// An actor has ended.
+    /// Records that an actor has ended.
     #[inline]
     pub fn done(&self, at: Time, actor: Addr, exit: Exit) {
         if self.wants_graph() {
@@ -377,7 +378,7 @@ impl Recorder {
             .map_or(ServiceId(0), |lanes| lanes.times.service(name))
     }
 
-    /// A time was measured at a service.
+    /// Records a time in nanoseconds that was measured at a service.
     #[inline]
     pub fn sample(&self, service: ServiceId, metric: Metric, nanos: u64) {
         if let Some(times) = self.times() {
@@ -385,7 +386,7 @@ impl Recorder {
         }
     }
 
-    /// A request to a service has failed.
+    /// Records that a request to a service has failed.
     #[inline]
     pub fn error(&self, service: ServiceId) {
         if let Some(times) = self.times() {

@@ -1,9 +1,10 @@
 //! Sends the records of actors in other processes to the process that writes them.
 //!
 //! In a run over several processes, the first process writes the files. Every other process has a [`Relay`]. Its actors
-//! use a recorder as usual, and the relay sends their records to the first process in batches. Each batch says up to
-//! which time the records are complete. In the first process, a [`Source`] moves the records into the lanes of the
-//! observer, which writes the records of all processes. So the files equal the files of a single process, byte for byte.
+//! use a recorder as usual, and the relay sends their records to the first process in batches. Each batch contains the
+//! time up to which the records are complete. In the first process, a [`Source`] moves the records into the lanes of
+//! the observer, which writes the records of all processes. So the files equal the files of a single process, byte for
+//! byte.
 //!
 //! Memory is bounded as in a single process: actors that record faster than the observer writes have to wait. While a
 //! relay waits, the actors of its process wait.
@@ -24,12 +25,13 @@ const LONG: usize = 1 << 18;
 /// The header of a batch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Header {
-    /// The time before which all records are in this batch or an earlier one.
+    /// The time before which all records are in this batch or an earlier batch.
     reached: u64,
     records: u32,
-    /// The times measured since the last batch that contained any. They are sent when the run is saved, and at its end.
+    /// The times measured since the last batch with times. They are sent when the run is saved, and at its end.
     times: Vec<(String, SavedTimes)>,
-    /// The number of checkpoints so far; times measured before the last of them are in this batch or an earlier one.
+    /// The number of checkpoints so far. Times measured before the last checkpoint are in this batch or an earlier
+    /// batch.
     saves: u64,
     /// True for the last batch.
     is_last: bool,
@@ -61,7 +63,7 @@ impl Relay {
         let sender = std::thread::Builder::new().name("relay".to_owned());
         let sender = sender.spawn(move || {
             let sent = Batches::new(send).send_all(&taken);
-            // No thread waits for one that is gone.
+            // No thread may wait after the relay has ended.
             taken.close();
             sent
         })?;
@@ -84,7 +86,7 @@ impl Relay {
     }
 }
 
-/// Writes batches.
+/// The batches of a relay, and the function that sends them.
 struct Batches<S> {
     send: S,
     header: Header,
@@ -133,7 +135,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
             }
             lanes.wrote(count, reached);
             if let Some(saving) = saving {
-                // Whoever has asked may have gone.
+                // The requester may no longer wait for the answer.
                 let _ = saving.answer.send(Ok(SavedOutputs::default()));
             }
             if next == WriterStep::Last {
@@ -180,7 +182,7 @@ pub struct Source {
     number: usize,
 }
 
-/// A batch that no [`Relay`] has sent.
+/// The data is not a batch of a [`Relay`].
 #[derive(Debug, thiserror::Error)]
 #[error("what another process tells makes no sense: {0}")]
 pub struct RelayError(postcard::Error);
@@ -205,7 +207,7 @@ impl Source {
         if !rest.is_empty() {
             return Err(RelayError(postcard::Error::SerdeDeCustom));
         }
-        // Before it says how far it has come: a run that is saved waits for that.
+        // The times are added before the progress is reported, because a run that is saved waits for the progress.
         self.lanes.times.resume(header.times);
         if header.reached > 0 {
             let Header { reached, saves, .. } = header;
@@ -217,7 +219,7 @@ impl Source {
 
 impl Drop for Source {
     fn drop(&mut self) {
-        // It tells nothing more, and is waited for no longer.
+        // The source records nothing more, so no thread needs to wait for it.
         self.lanes.reached(self.number, u64::MAX, u64::MAX);
     }
 }

@@ -1,9 +1,9 @@
 //! Sending to another system during the run.
 //!
 //! A separate thread sends one payload after the other. If the system is slow, the run waits as soon as a few payloads
-//! are queued: nothing is dropped. If the system fails, the run continues, and the lost payloads are counted: for a
-//! while (1 s, then twice as long each time) payloads are discarded, and then the next payload is tried. So a dead
-//! system costs the run a timeout every now and then, and a system that recovers is used again.
+//! are queued: nothing is dropped. If the system fails, the run continues, and lost payloads are counted. Payloads are
+//! discarded for a pause, which is 1 s at first and doubles each time. Then the next payload is tried. So a dead system
+//! costs the run an occasional time-out, and a system that recovers is used again.
 
 #[cfg(feature = "http")]
 pub(crate) mod http;
@@ -16,14 +16,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Payloads that may wait.
+/// The maximum number of queued payloads.
 const QUEUE: usize = 16;
 
-/// The first and the longest pause after a failure of a system.
+/// The pause after the first failure of a system, and the longest pause.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A system that takes payloads.
+/// A system that receives payloads.
 pub(crate) trait Destination: Send + 'static {
     /// Sends one payload.
     ///
@@ -77,8 +77,8 @@ impl Remote {
 
     /// Queues a payload with `count` items; waits if the queue is full.
     pub(crate) fn send(&self, bytes: Vec<u8>, count: u64) {
-        // The thread takes payloads as long as there is a queue; if it has panicked, `finish`
-        // counts them as lost.
+        // The thread receives payloads while the queue exists. If the thread has panicked, `finish` counts the payloads
+        // as lost.
         let _ = self.queue.send(Payload { bytes, count });
     }
 

@@ -1,4 +1,4 @@
-//! Files that appear complete or not at all.
+//! Files that appear under their names only when they are complete.
 //!
 //! A file is written under a temporary name in the same directory, and renamed when it is complete. Until
 //! then an older file with that name is unchanged; if the run fails, nothing is left. The next process that
@@ -70,7 +70,7 @@ impl Replacement {
     /// Returns the writer.
     ///
     /// # Panics
-    /// The file is `None` after [`finish`](Replacement::finish).
+    /// If called after [`finish`](Replacement::finish).
     pub fn writer(&mut self) -> &mut impl Write {
         self.file
             .as_mut()
@@ -104,7 +104,7 @@ impl Replacement {
         &self.path
     }
 
-    /// The error that writing failed.
+    /// Converts an error of the operating system to the error that writing this file failed.
     pub fn failed(&self, error: io::Error) -> FileError {
         FileError::Write {
             path: self.path.clone(),
@@ -127,7 +127,7 @@ pub(crate) fn create_beside(path: &Path, prefix: &str) -> io::Result<(PathBuf, F
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     });
     let beside = path.with_file_name(format!("{prefix}{}", std::process::id()));
-    // A file that exists already may be part of a checkpoint as well, so it is never reused.
+    // An existing file may be part of a checkpoint, so it is never reused.
     let file = create_locked(&beside)?;
     Ok((beside, file))
 }
@@ -143,14 +143,14 @@ fn create_locked(path: &Path) -> io::Result<File> {
             .open(path);
         match created {
             Ok(file) => {
-                // Where files cannot be locked, none is taken for one that was left.
+                // On systems that cannot lock files, no file counts as a leftover.
                 let _ = file.try_lock();
-                // Another process may have locked and removed it before.
+                // Another process may have locked and removed the file in between.
                 if path.exists() {
                     return Ok(file);
                 }
             }
-            // Of an earlier process with the same number, or another file of this one.
+            // The name is used by an earlier process with the same number, or by another file of this process.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 std::fs::remove_file(path)?;
             }
@@ -174,7 +174,7 @@ pub(crate) fn remove_left(directory: &Path, is_one: impl Fn(&str) -> bool) {
         let (name, path) = (entry.file_name(), entry.path());
         let is_left = || File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
         if name.to_str().is_some_and(&is_one) && is_left() {
-            // A file that another process has removed is gone, too.
+            // A file that another process has just removed needs no removal.
             let _ = match path.is_dir() {
                 true => std::fs::remove_dir_all(&path),
                 false => std::fs::remove_file(&path),
@@ -199,7 +199,7 @@ impl Write for Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // This fails if the temporary file was renamed already, which is not an error.
+        // Removal fails if the temporary file was already renamed, which is not an error.
         let _ = std::fs::remove_file(&self.beside);
     }
 }
@@ -246,7 +246,7 @@ mod tests {
         }
         let written = File::create(beside(".graph.json.2")).unwrap();
         written.lock().unwrap();
-        // One with this process's number, which is part of a checkpoint as well.
+        // A file with this process's number, which is part of a checkpoint.
         let own = beside(&format!(".graph.json.{}", std::process::id()));
         std::fs::write(&own, "begun").unwrap();
         std::fs::hard_link(&own, beside("checkpoint")).unwrap();

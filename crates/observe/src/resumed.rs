@@ -16,7 +16,7 @@ pub struct SavedOutputs {
     pub state: Vec<u8>,
     /// The files that the resumed run continues, as parts of a checkpoint.
     pub files: Vec<Output>,
-    /// Copies of files that are not only appended to.
+    /// Copies of files whose contents may change other than by appending.
     pub copies: Vec<(String, Vec<u8>)>,
     /// The number of spans that [`Settings::spans`](crate::Settings::spans) has received. A run that resumes from here
     /// passes it only the later spans.
@@ -30,7 +30,7 @@ pub struct ResumePoint {
     pub directory: PathBuf,
     /// The bytes of [`SavedOutputs::state`].
     pub state: Vec<u8>,
-    /// The populations, which are not part of the checkpoint.
+    /// The populations of the run, which checkpoints do not contain.
     pub population: Option<Arc<dyn Population>>,
 }
 
@@ -69,7 +69,7 @@ impl ContinuedFile {
         ContinuedFile { file }
     }
 
-    /// Returns the number of bytes that the file had.
+    /// Returns the length of the file in bytes when it was saved.
     pub(crate) fn bytes(&self) -> u64 {
         self.file.bytes
     }
@@ -90,7 +90,7 @@ impl ResumePoint {
     /// # Errors
     /// If the state cannot be read.
     pub fn lines(&self) -> Result<u64, CheckpointError> {
-        /// The only needed field of the state.
+        /// The only field of the state that is needed here.
         #[derive(Deserialize)]
         struct Lines {
             lines: u64,

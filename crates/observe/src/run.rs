@@ -1,8 +1,9 @@
 //! One driver for every run: a [`Workload`] defines the simulation, and [`Run`] defines how it is executed.
 //!
-//! The command, the live view, Python and the library all use this builder. A run can start from the beginning or from
-//! a checkpoint, go to the end or pause between commands, save checkpoints or not, and take place in one process or be
-//! a part of a distributed run. A new workload is one implementation of [`Workload`] and gets all of these modes.
+//! The command line, the live view, Python and users of the library all use this builder. A run can start from the
+//! beginning or from a checkpoint, go to the end or pause between commands, save checkpoints or not, and take place in
+//! one process or be a part of a distributed run. A new workload implements [`Workload`] and supports all of these
+//! modes.
 
 mod paused;
 mod pirates;
@@ -74,8 +75,8 @@ pub trait Workload: Sized {
         Vec::new()
     }
 
-    /// Returns bytes that represent everything that decides the result of the run. They are equal in all processes, and
-    /// the identity of the run is computed from them.
+    /// Returns bytes that represent everything that determines the result of the run. They are equal in all processes,
+    /// and the identity of the run is computed from them.
     fn course(&self) -> Vec<u8> {
         cluster::course::<Self::Message, Self::Root>(self.config(), &self.root().0)
     }

@@ -34,13 +34,13 @@ pub struct Settings {
     pub operations: Vec<String>,
     /// The meaning of time, which decides when records may be written.
     pub clock: Clock,
-    /// The directory that contains the written files.
+    /// The graphs to write, in `json/` and `gml/`.
     pub out: PathBuf,
     /// Graphs to write, in `json/` and `gml/`.
     pub graphs: Vec<GraphFormat>,
-    /// Write the graph to Neo4j.
+    /// The Neo4j database that receives the graph, if any.
     pub neo4j: Option<Neo4j>,
-    /// Flows to write, in `json_metrics/`.
+    /// The formats of flows to write, in `json_metrics/`.
     pub flows: Vec<FlowFormat>,
     /// Receives every span, on a thread that the run may wait for.
     pub spans: Option<SpanSink>,
@@ -59,13 +59,13 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// Writes a log of every message to this writer.
     pub messages: Option<Box<dyn Write + Send>>,
-    /// Cancels the run if its output cannot be written any longer.
+    /// A token that is cancelled if the output can no longer be written.
     pub cancel: Option<CancelToken>,
-    /// The number of threads that marshal flows, besides the threads of the run.
+    /// The number of threads that marshal flows, in addition to the threads of the run.
     pub workers: usize,
     /// The number of other processes of the run, whose records arrive through [relays](crate::Relay).
     pub sources: usize,
-    /// Continue the output of a saved run.
+    /// The saved run whose output is continued, if any.
     pub resumed: Option<ResumePoint>,
 }
 
@@ -103,7 +103,7 @@ impl Settings {
         }
     }
 
-    /// Whether actors have anything to record.
+    /// Returns true if actors must record events.
     pub fn wants_records(&self) -> bool {
         RecordKinds::of(self).any()
     }
@@ -169,7 +169,7 @@ pub struct Neo4j {
     pub user: String,
     /// The password; `None` if the database requires none.
     pub password: Option<String>,
-    /// True if the database also gets flows: a relationship for each exchange of two nodes.
+    /// True if the database also gets flows. Each exchange becomes a relationship between two nodes.
     pub flows: bool,
 }
 
@@ -190,7 +190,7 @@ impl Neo4j {
 }
 
 impl fmt::Debug for Neo4j {
-    /// Leaves out the password.
+    /// Formats everything but the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Neo4j")
             .field("url", &self.url)

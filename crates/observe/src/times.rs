@@ -1,8 +1,8 @@
 //! Histograms of response time, service time, network time and round trips, for each service.
 //!
 //! The histograms grow with their values: nothing is clamped, and values have three significant digits. Threads count
-//! in separate sets of histograms. The sum of the sets does not depend on the order of the measurements, or on which
-//! thread made them.
+//! in separate sets of histograms. The sum of the sets does not depend on the order of the measurements or on the
+//! threads that made them.
 
 pub(crate) mod csv;
 pub(crate) mod guess;
@@ -36,7 +36,7 @@ pub(crate) struct Times {
 pub struct ServiceTimes {
     /// A histogram for each of [`Metric::ALL`].
     histograms: [TimesHistogram; Metric::ALL.len()],
-    /// The exact sum of each metric.
+    /// The exact sum of the values of each metric.
     sums: [u128; Metric::ALL.len()],
     errors: u64,
 }
@@ -91,7 +91,7 @@ impl ServiceTimes {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedTimes {
     histograms: [TimesHistogram; Metric::ALL.len()],
-    /// The halves of each sum, the higher one first.
+    /// The upper and the lower 64 bits of each sum.
     sums: [(u64, u64); Metric::ALL.len()],
     errors: u64,
 }
@@ -149,7 +149,7 @@ impl Times {
         ServiceId(u16::try_from(number).expect("a run has at most 65,535 services"))
     }
 
-    // Who measures nothing has only the question inlined.
+    // Only the check is inlined, so that a call costs little if nothing is measured.
     #[inline(never)]
     pub(crate) fn sample(&self, thread: usize, service: ServiceId, metric: Metric, nanos: u64) {
         self.with(thread, service, |times| times.sample(metric, nanos));
@@ -182,7 +182,7 @@ impl Times {
         let names = self.names.read();
         let mut sums = vec![ServiceTimes::default(); names.len()];
         for set in sets {
-            // `sums` ends with the services that had a name a moment ago.
+            // `sums` has only the services that existed when it was created.
             for (sum, times) in sums.iter_mut().zip(set.iter()) {
                 sum.add(times);
             }

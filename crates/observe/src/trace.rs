@@ -51,8 +51,8 @@ impl TraceContext {
         TraceContext::new(envelope.trace.as_u64(), envelope.answers.as_u64(), 0)
     }
 
-    /// Returns the context of a message that is sent as `span` while `cause` is handled; without a cause it begins a
-    /// trace.
+    /// Returns the context of a message that is sent as `span` while `cause` is handled. Without a cause the message
+    /// begins a trace.
     ///
     /// Returns `None` if `span` is [`SpanId::NONE`].
     #[inline]
@@ -69,7 +69,7 @@ impl TraceContext {
         self.trace
     }
 
-    /// The number of the span.
+    /// Returns the number of the span.
     #[inline]
     pub const fn span(&self) -> NonZeroU64 {
         self.span

@@ -71,12 +71,12 @@ impl PirateWatch for Told {
     }
 }
 
-/// How many pirates there are, and how often each chats.
+/// The number of pirates, and the interval at which each of them sends a message.
 const PIRATES: u32 = 50_000;
 const CHAT: Duration = Duration::from_millis(100);
 
-/// Runs pirates that talk for a time, and returns the events in their graph and the most memory
-/// that was in use at once.
+/// Runs pirates that exchange messages for a time. Returns the number of events in their graph, and the maximum memory
+/// in use in bytes.
 fn run(talk: Duration, observe: bool) -> (u64, u64) {
     let directory = tempfile::tempdir().unwrap();
     let config = fsm::config(Config {
@@ -119,12 +119,12 @@ fn run(talk: Duration, observe: bool) -> (u64, u64) {
 
 #[test]
 fn a_run_that_tells_more_is_not_kept_in_more_memory() {
-    // More than the records of all files and logs that wait at once, whatever the run.
+    // An upper bound, which does not depend on the run, for the records of all files and logs that are waiting.
     const BOUND: u64 = 100 << 20;
     let talk = Duration::from_secs(2);
     let (_, plain) = run(talk, false);
     let (events, observed) = run(talk, true);
-    // Nodes, ends, and edges; the messages are six times as many.
+    // Nodes, ends and edges are events; messages are six times as many.
     assert!(events > 6 * u64::from(PIRATES), "{events}");
     let more = observed.saturating_sub(plain);
     assert!(

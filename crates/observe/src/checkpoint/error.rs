@@ -24,13 +24,13 @@ pub enum CheckpointError {
         /// The directory in use.
         path: PathBuf,
     },
-    /// The checkpoints there belong to another run, or to another branch of the run.
+    /// The existing checkpoints belong to another run, or to another branch of the run.
     #[error(
         "{} has checkpoints of another run, which would be replaced; name another directory with --checkpoint-dir, or delete this one",
         .path.display()
     )]
     OtherRun {
-        /// The directory with these checkpoints.
+        /// The directory with the existing checkpoints.
         path: PathBuf,
     },
     /// The checkpoint has an unknown format.
@@ -112,9 +112,9 @@ pub enum CheckpointError {
     Other {
         /// The directory of the checkpoint.
         path: PathBuf,
-        /// The program that wrote it.
+        /// The program that wrote the checkpoint.
         saved: String,
-        /// The program that reads it.
+        /// The program that reads the checkpoint.
         ours: String,
     },
 }

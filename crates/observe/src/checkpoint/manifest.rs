@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use std::fs;
 use std::path::Path;
 
-/// The version of the format.
+/// The version of the manifest's format.
 pub(super) const FORMAT: u32 = 2;
 
-/// The name of the file.
+/// The file name of the manifest.
 pub(super) const MANIFEST: &str = "manifest.json";
 
 /// The manifest of a checkpoint.
@@ -22,7 +22,7 @@ pub struct Manifest {
     pub program: String,
     /// The version of the program.
     pub version: String,
-    /// The build of that program.
+    /// The build of the program that wrote the checkpoint.
     pub build: String,
     /// The run that is saved.
     pub run: RunId,
@@ -55,7 +55,7 @@ struct Sealed<'a> {
     crc32: u32,
 }
 
-/// The one field that manifests of all formats have.
+/// The only field that manifests of all formats have.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
@@ -97,7 +97,7 @@ pub(super) fn read_manifest(path: &Path) -> Result<Manifest, CheckpointError> {
     }
     let manifest: Manifest = serde_json::from_str(raw).map_err(none)?;
     let names = manifest.files.iter().chain(&manifest.outputs);
-    // What is elsewhere is none of a checkpoint's files.
+    // A name with a path is refused, because all files of a checkpoint are in its directory.
     for file in names {
         let inside = Path::new(&file.name).components().count() == 1
             && !file.name.contains(['/', '\\'])

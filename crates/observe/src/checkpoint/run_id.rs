@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The identity of a run: a hash of everything that decides its result. A run that is repeated or resumed has
-/// the same identity; a branch has another one.
+/// The identity of a run: a hash of everything that determines its result. A run that is repeated or resumed has the
+/// same identity; a branch has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RunId(u64);
 
 impl RunId {
-    /// Returns the identity of a run whose result is decided by these bytes.
+    /// Returns the identity of a run whose result is determined by these bytes.
     ///
     /// ```
     /// use corsair_observe::checkpoint::RunId;
@@ -34,7 +34,7 @@ impl RunId {
     }
 }
 
-/// FNV-1a, continued from a hash.
+/// Continues an FNV-1a hash with some bytes.
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

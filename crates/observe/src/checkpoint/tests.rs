@@ -89,7 +89,7 @@ fn a_set_without_its_manifest_or_its_name_is_none() {
 }
 
 // Guarantee: core-73.
-/// Every byte of every file counts.
+/// A change of any byte of any file is found.
 #[test]
 fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -117,7 +117,7 @@ fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
         fs::write(&path, &good).unwrap();
     }
     assert!(read(&place, PROGRAM).is_ok());
-    // A part is opened and not read: its contents are checked by who restores it.
+    // A part is opened but not read: its contents are checked when a run is restored from it.
     let place = write(directory.path(), draft(&[("part-0001", b"defg")])).unwrap();
     for cut in [&b""[..], b"def", b"defgh"] {
         fs::write(place.join("part-0001"), cut).unwrap();

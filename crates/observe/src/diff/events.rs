@@ -90,7 +90,7 @@ pub(super) fn time(event: &str) -> Option<i128> {
             Value::Object(all) => all
                 .iter()
                 .filter_map(|(key, value)| match (key.as_str(), value) {
-                    // GraphJSON, Zipkin, OTLP.
+                    // The keys of GraphJSON, Zipkin and OTLP.
                     ("timestamp", Value::String(date)) => {
                         let date = date.parse::<jiff::Timestamp>().ok()?;
                         Some(date.as_nanosecond())

@@ -27,7 +27,7 @@ impl FlowFormat {
         }
     }
 
-    /// The name of the format in flags and in Python: `zipkin1`, `zipkin2` or `otlp`.
+    /// Returns the name of the format in flags and in Python: `zipkin1`, `zipkin2` or `otlp`.
     pub fn name(self) -> &'static str {
         self.format().name()
     }

@@ -1,4 +1,4 @@
-//! Joins the ends of exchanges to spans.
+//! Combines the ends of exchanges into spans.
 //!
 //! A span is emitted when it is over. Spans that never end (their server was killed) wait until the run ends or
 //! [`OPEN`] spans are open; then the oldest is emitted without its missing times. The result depends only on the order
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-/// The largest number of open spans; they take about 60 MB.
+/// The maximum number of open spans, which take about 60 MB.
 const OPEN: usize = 1 << 19;
 
 /// Spans with a missing end.
@@ -98,8 +98,8 @@ impl Join {
             let oldest = self.order.pop_front().expect("what is open was opened");
             done.extend(self.open.remove(&oldest));
         }
-        // Most spans that were opened are over soon; their places in the order go now and then,
-        // so that each costs a constant time.
+        // Most spans end soon. Their entries in the order are removed from time to time, so that the cost of each is
+        // constant.
         if self.order.len() > 2 * self.open.len() + 1024 {
             self.order.retain(|id| self.open.contains_key(id));
         }
@@ -217,7 +217,7 @@ mod tests {
     fn places_of_spans_that_are_over_do_not_pile_up() {
         let mut join = Join::default();
         let mut done = Vec::new();
-        // One stays open for ever, in front of the others.
+        // One span stays open at the front of the order.
         join.annotate(&end(1, 1, 1, Annotation::Tell), &mut done);
         for span in 2..100_000 {
             join.annotate(&end(span, 1, span, Annotation::Tell), &mut done);

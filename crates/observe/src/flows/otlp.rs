@@ -74,7 +74,7 @@ struct Side<'a> {
     span: &'a Span,
 }
 
-/// Collects the sides of some spans by actor: ordered by actor number, then by span.
+/// Collects the sides of some spans, ordered by actor number and then by span.
 fn sides<'a>(spans: &'a [Span], into: &mut Vec<Side<'a>>) {
     for span in spans {
         let told = |at: u64, or: u64| at.min(or) != NEVER;
@@ -98,7 +98,7 @@ struct ResourceSpans<'a> {
 }
 
 impl<'a> ResourceSpans<'a> {
-    /// An element for each actor.
+    /// Returns an element for each actor.
     fn of(sides: &'a [Side<'a>], names: &Names<'a>) -> Vec<ResourceSpans<'a>> {
         let same = |a: &Side<'_>, b: &Side<'_>| a.actor == b.actor;
         let of_actor = |sides| ResourceSpans {
@@ -201,7 +201,7 @@ struct WireSpan<'a> {
     status: Option<WireStatus>,
 }
 
-/// A number as text, because JSON numbers have only 53 bits.
+/// A number serialized as text, because JSON numbers have only 53 bits.
 struct Decimal(u64);
 
 impl Serialize for Decimal {
@@ -222,7 +222,8 @@ impl<'a> WireSpan<'a> {
     fn new(side: &Side<'_>, names: &Names<'a>) -> WireSpan<'a> {
         let span = side.span;
         let id = span.context.span().get();
-        // SPAN_KIND_SERVER and _CLIENT, or _CONSUMER and _PRODUCER.
+        // The kinds SPAN_KIND_SERVER and SPAN_KIND_CLIENT for requests, SPAN_KIND_CONSUMER and SPAN_KIND_PRODUCER for
+        // messages.
         let (id, parent, from, to, kind) = match side.server {
             true => (
                 id ^ SERVER_SIDE,

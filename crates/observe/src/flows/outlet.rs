@@ -24,7 +24,7 @@ pub(crate) struct Outlet {
 #[derive(Debug)]
 enum To {
     File(CountingWriter<Replacement>),
-    /// The connection to another system, and the largest number of spans in a payload.
+    /// The connection to another system, and the maximum number of spans in a payload.
     #[cfg_attr(
         not(any(feature = "http", feature = "kafka")),
         allow(dead_code, reason = "used where flows are sent")
@@ -40,7 +40,7 @@ pub(crate) struct SavedOutlet {
     elements: bool,
 }
 
-/// The number of spans in a request to a collector: a megabyte at most.
+/// The number of spans in a request to a collector, so that a request has at most a megabyte.
 #[cfg(feature = "http")]
 const REQUEST: usize = 1024;
 
@@ -180,7 +180,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// The run is over.
+    /// Completes the array of the file when the run has ended.
     pub(crate) fn end(&mut self) -> Result<(), ObserveError> {
         if let To::File(file) = &mut self.to {
             let ended = file.write_all(self.format.format().ends().1);

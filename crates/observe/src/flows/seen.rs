@@ -1,11 +1,11 @@
-//! Spans for a program that keeps or counts them itself.
+//! Spans for programs that store or count them.
 
 use super::span::{NEVER, Names, Span};
 use crate::SpanSink;
 use std::fmt;
 
-/// A span with the records of both its ends. Times are in nanoseconds of the run. A time that was never recorded is
-/// `None`, and a name that was never recorded is empty.
+/// A span with the records of both its ends. Times are in nanoseconds since the start of the run. A time that was not
+/// recorded is `None`, and a name that was not recorded is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub struct SeenSpan<'a> {
@@ -28,7 +28,7 @@ pub struct SeenSpan<'a> {
     pub failed: bool,
 }
 
-/// Receives every span.
+/// An output that passes every span to a function.
 pub(crate) struct EachSpan(pub(crate) SpanSink);
 
 impl EachSpan {

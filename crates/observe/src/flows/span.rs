@@ -4,13 +4,13 @@ use crate::TraceContext;
 use crate::directory::{Directory, NodeIdentity};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A time that was not recorded.
+/// The value of a time that was not recorded.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// An actor that is not known.
+/// The number of an unknown actor.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Both ends of an exchange, if they were recorded. Times are in nanoseconds of the run.
+/// Both ends of an exchange, if they were recorded. Times are in nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Span {
     pub(crate) context: TraceContext,
@@ -28,7 +28,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Creates a span with only its trace context.
+    /// Creates a span that has only its trace context.
     pub(crate) fn new(context: TraceContext) -> Span {
         Span {
             context,
@@ -44,7 +44,7 @@ impl Span {
         }
     }
 
-    /// Whether both ends are recorded completely.
+    /// Returns true if both ends are completely recorded.
     pub(crate) fn is_complete(&self) -> bool {
         let sent = self.client_send != NEVER && self.server_receive != NEVER;
         let answered = self.server_send != NEVER && self.client_receive != NEVER;

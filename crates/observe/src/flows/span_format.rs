@@ -4,7 +4,7 @@ use super::span::{Names, Span};
 use crate::json_array::{Array, Element, Marshal};
 use std::io::{self, Write};
 
-/// A format in which spans are written.
+/// A format for spans.
 pub(super) trait SpanFormat: Sync {
     /// Returns the name of the format in flags, in Python and in checkpoints.
     fn name(&self) -> &'static str;
@@ -31,7 +31,7 @@ pub(super) trait SpanFormat: Sync {
     }
 }
 
-/// A server that takes spans by HTTP.
+/// A server that accepts spans by HTTP.
 #[cfg(feature = "http")]
 pub(super) struct Collector {
     pub(super) what: &'static str,
@@ -42,7 +42,7 @@ pub(super) struct Collector {
     pub(super) nothing: &'static [u8],
 }
 
-/// Spans that are to be written.
+/// Spans to be written, with the names that they need.
 #[derive(Clone, Copy)]
 pub(super) struct Spans<'a> {
     pub(super) marshal: &'a Marshal,

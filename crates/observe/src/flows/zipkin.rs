@@ -253,7 +253,7 @@ impl<'a> V2<'a> {
         let (span, names) = (*span, *names);
         let endpoint = move |actor| names.placed(actor).map(|placed| &*placed.endpoint);
         let side = move |kind, from: u64, to: u64, local, remote, shared| {
-            // A side whose beginning was not recorded begins with its end.
+            // If the beginning of a side was not recorded, the side begins at its end.
             let first = from.min(to);
             (first != NEVER).then(|| V2 {
                 trace_id: Hex(span.context.trace().get()),
@@ -262,7 +262,7 @@ impl<'a> V2<'a> {
                 name: names.kind(span.kind),
                 kind,
                 timestamp: names.micros(first),
-                // Zipkin takes 0 for unknown.
+                // Zipkin treats a duration of 0 as unknown.
                 duration: (from.max(to) != NEVER).then(|| (to.saturating_sub(from) / 1_000).max(1)),
                 local_endpoint: endpoint(local),
                 remote_endpoint: (remote != NONE).then(|| endpoint(remote)).flatten(),

@@ -22,7 +22,7 @@ pub(crate) struct EdgeInterval {
     pub(crate) began: u64,
     /// The end of the interval; [`NEVER`] if the edge still exists.
     pub(crate) ended: u64,
-    /// The number of the same edge's next interval; 0 if there is none.
+    /// The number of the next interval of the same edge; 0 if there is none.
     pub(crate) next: u32,
     /// True if the same edge existed before.
     pub(crate) again: bool,
@@ -70,7 +70,7 @@ pub(crate) type EndedEdges = Vec<((u32, u32), u32)>;
 pub(crate) struct EdgeIntervals {
     file: File,
     path: PathBuf,
-    /// Intervals that are not in the file yet.
+    /// Intervals that have not been written to the file.
     tail: Vec<EdgeInterval>,
     /// The number of intervals in the file.
     written: u32,
@@ -154,7 +154,7 @@ impl EdgeIntervals {
         self.write_tail().map_err(|error| self.failed(error))
     }
 
-    /// An edge is forgotten.
+    /// Records the end of an edge.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -249,7 +249,7 @@ impl EdgeIntervals {
 
 impl Drop for EdgeIntervals {
     fn drop(&mut self) {
-        // If it cannot be removed, a file with a leading dot is left: no reason to fail.
+        // If removal fails, only a hidden file is left, so the error is ignored.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -288,7 +288,7 @@ mod tests {
         for number in 1..=count {
             spells.begins(number.into(), &edge(number)).unwrap();
         }
-        // One in the file, and one that is not written yet; both come back.
+        // One interval in the file and one that has not been written can both be read.
         for number in [5, count] {
             spells.ends(100_000, &edge(number)).unwrap();
             let again = Edge {

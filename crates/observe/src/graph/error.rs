@@ -84,7 +84,7 @@ pub enum GraphError {
         /// The name that two nodes have.
         name: String,
     },
-    /// A node at an end of an edge is missing.
+    /// An end of an edge is not a node of the graph.
     #[error(
         "{} has an edge from {from} to {to}, and no node {missing}; add it, or remove the edge", .path.display()
     )]

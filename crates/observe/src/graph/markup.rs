@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) struct GraphHistory {
     /// The nodes in the order of their numbers.
     nodes: Vec<Nodes>,
-    /// The end of each node.
+    /// The time in nanoseconds at which each node ended.
     ended: Vec<u64>,
     spells: EdgeIntervals,
 }
@@ -39,7 +39,7 @@ enum HistoryEntry {
     Population(Members),
 }
 
-/// The saved form of the nodes and edges of a run; the times of the edges are in a separate file.
+/// The saved form of the nodes and edges of a run. The intervals of the edges are in a separate file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedMarkup {
     nodes: Vec<SavedNodes>,
@@ -49,25 +49,25 @@ pub(crate) struct SavedMarkup {
     forgotten: EndedEdges,
 }
 
-/// Nodes that appeared at once.
+/// Nodes that appeared at the same time.
 #[derive(Debug, Serialize, Deserialize)]
 enum SavedNodes {
     One {
         began: u64,
         node: Box<SavedNode>,
     },
-    /// The population of the next number.
+    /// The members of the next population.
     Population {
         began: u64,
         count: u32,
     },
 }
 
-/// The name of the file of edge intervals in a checkpoint.
+/// The name of the file with the edge intervals in a checkpoint.
 const SPELLS: &str = "graph.edges";
 
 impl GraphHistory {
-    /// Returns the serialized state, and the contents of its file.
+    /// Returns the serialized state, and the name and contents of the file with the edge intervals.
     pub(crate) fn save(&mut self) -> Result<(SavedMarkup, (String, Vec<u8>)), FileError> {
         let (bytes, forgotten) = self.spells.save()?;
         let nodes = self.nodes.iter().map(|nodes| match &nodes.what {
@@ -93,7 +93,7 @@ impl GraphHistory {
         Ok((saved, (SPELLS.to_owned(), bytes)))
     }
 
-    /// Continues the elements of a saved run.
+    /// Continues the nodes and edges of a saved run.
     pub(crate) fn resume(
         &mut self,
         saved: SavedMarkup,
@@ -194,8 +194,8 @@ fn declaration<W: Write>(xml: &mut Writer<W>) -> io::Result<()> {
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))
 }
 
-/// Writes all nodes, and the edges that exist at the end, in the same form as spigo: the package is the datum
-/// `service`, and the location of a node is added.
+/// Writes all nodes, and the edges that exist at the end, in spigo's form: the datum `service` is the package. The
+/// location of a node is added to spigo's data.
 pub(crate) fn graphml(out: &mut impl Write, graph: &mut GraphHistory) -> io::Result<()> {
     const DATA: [(&str, &str); 4] = [
         ("service", "package"),
@@ -250,7 +250,7 @@ pub(crate) fn graphml(out: &mut impl Write, graph: &mut GraphHistory) -> io::Res
     writeln!(out)
 }
 
-/// An edge with its number and the names of its ends.
+/// Writes an edge with its number and the names of its ends.
 fn edge_element<'a, W: Write>(
     xml: &'a mut Writer<W>,
     nodes: &[Nodes],
@@ -350,7 +350,7 @@ pub(crate) fn gexf(out: &mut impl Write, graph: &mut GraphHistory, arch: &str) -
     writeln!(out)
 }
 
-/// Writes the time at which something began and, if it has ended, the time of its end.
+/// Writes the start of an interval and, if the interval has ended, its end.
 fn interval<W: Write>(
     element: ElementWriter<'_, W>,
     (began, ended): (u64, u64),
@@ -393,7 +393,7 @@ mod tests {
     use crate::directory::Directory;
     use std::path::Path;
 
-    /// elb knows zuul & co from 1 s on; forgets it at 2 s and knows it again at 2.5 s.
+    /// elb knows zuul and others from 1 s on, forgets zuul at 2 s, and knows it again at 2.5 s.
     fn gathered(directory: &Path) -> GraphHistory {
         let spells = EdgeIntervals::begin(&directory.join("graph")).unwrap();
         let mut graph = GraphHistory::new(spells);

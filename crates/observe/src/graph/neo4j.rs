@@ -1,4 +1,4 @@
-//! The graph in Neo4j, written through the database's HTTP API in statements that have parameters and many rows each.
+//! The graph in Neo4j, written through the database's HTTP API. Each statement has parameters with many rows.
 //!
 //! A node has the label `Corsair`, the label of its service, and spigo's properties; an edge is a `CONN`. With flows,
 //! an exchange is a relationship from the client to the server, and the kind of its message is the type of the
@@ -74,12 +74,12 @@ mod sending {
     pub(crate) struct Neo4jGraph {
         remote: Remote,
         arch: String,
-        /// Waiting rows, by the label of the service.
+        /// The rows that have not been sent, by the label of the service.
         nodes: BTreeMap<String, Vec<Value>>,
         edges: Vec<Value>,
         forgotten: Vec<Value>,
         done: Vec<Value>,
-        /// Waiting exchanges by operation; `None` if the database gets no flows.
+        /// The exchanges that have not been sent, by operation; `None` if the database gets no flows.
         flows: Option<BTreeMap<String, Vec<Value>>>,
         kept: u64,
         events: u64,
@@ -100,7 +100,7 @@ mod sending {
     /// The error if another run has just created the index; it is ignored.
     const INDEX_IS_THERE: &str = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists";
 
-    /// Returns the first error of an answer; the API answers with status 200 even if there is an error.
+    /// Returns the first error in an answer. The API answers with status 200 even if a statement has failed.
     fn complaint(said: &str) -> Option<String> {
         match serde_json::from_str::<Answer>(said) {
             Ok(answer) => {
@@ -112,7 +112,7 @@ mod sending {
         }
     }
 
-    /// Quotes a label or a type, which cannot be a parameter; in backticks it may be any text.
+    /// Quotes a label or a type, which cannot be a parameter. Any text is valid between backticks.
     fn quoted(name: &str) -> String {
         format!("`{}`", name.replace('`', "``"))
     }
@@ -138,7 +138,7 @@ mod sending {
             if let Some(password) = &database.password {
                 post = post.login(&database.user, password);
             }
-            // An index may not be made in the transaction that changes data.
+            // Neo4j does not allow the creation of an index in a transaction that changes data.
             let index =
                 "CREATE INDEX corsair_node IF NOT EXISTS FOR (n:Corsair) ON (n.arch, n.node)";
             post.check(WHAT, &transaction(&[statement(index, json!({}))]))?;
@@ -219,8 +219,8 @@ mod sending {
             }
         }
 
-        /// Sends the waiting rows: nodes first, because edges and flows need them, and new edges before forgotten
-        /// edges.
+        /// Sends the rows that have not been sent: nodes first, because edges and flows need them, and new edges before
+        /// forgotten edges.
         pub(crate) fn end(&mut self) {
             if self.kept == 0 {
                 return;
@@ -267,7 +267,7 @@ mod sending {
             self.events += std::mem::take(&mut self.kept);
         }
 
-        /// Waits for the database. Returns the losses.
+        /// Waits until the database has received all data. Returns the losses.
         pub(crate) fn finish(self) -> Option<Loss> {
             self.remote.finish(self.events)
         }
@@ -295,7 +295,7 @@ mod sending {
 
         #[test]
         fn a_wrong_address_is_told_before_the_run() {
-            // A port that was free a moment ago.
+            // A port that was free a moment ago, so that connections are refused.
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap();
             drop(listener);

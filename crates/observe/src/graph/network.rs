@@ -1,8 +1,8 @@
-//! The network as it stands: which nodes there are, and which edges have which number.
+//! The current network: its nodes, and its edges with their numbers.
 //!
-//! Actors with the same name are one node; an edge is written once, however many of them have it.
-//! Members of populations have no entries here: their numbers follow from their indices, and each of
-//! their edges is recorded only once.
+//! Actors with the same name are one node; an edge is written once, however many of them have it. Members of
+//! populations have no entries here: their numbers follow from their indices, and each of their edges is recorded only
+//! once.
 
 use crate::ObserveError;
 use crate::directory::ActorIdentity;
@@ -19,7 +19,7 @@ pub(crate) struct Network {
     nodes_made: u32,
     /// The edges of each node: the node at the other end, and the number of the edge.
     edges: FxHashMap<u32, FxHashMap<u32, u32>>,
-    /// Edges shared by several pairs of actors, with the number of pairs besides the first.
+    /// Edges shared by several pairs of actors, with the number of pairs in addition to the first.
     shared: FxHashMap<(u32, u32), u32>,
     edges_made: u32,
 }
@@ -38,7 +38,7 @@ pub(crate) struct SavedNetwork {
     nodes: Vec<(String, u32, u32)>,
     populations: Vec<u32>,
     nodes_made: u32,
-    /// The ends of each edge of single nodes, and its number.
+    /// The ends of each edge between single nodes, and the number of the edge.
     edges: Vec<(u32, u32, u32)>,
     shared: Vec<((u32, u32), u32)>,
     edges_made: u32,
@@ -105,7 +105,7 @@ impl Network {
         }
     }
 
-    /// The network of a saved run.
+    /// Returns the network of a saved run.
     pub(crate) fn resume(saved: SavedNetwork) -> Network {
         let nodes = saved.nodes.into_iter();
         let mut edges: FxHashMap<u32, FxHashMap<u32, u32>> = FxHashMap::default();
@@ -129,7 +129,7 @@ impl Network {
         self.nodes_made
     }
 
-    /// Adds an edge. Returns the edge if it is new. `once` says that the edge is known to be new.
+    /// Adds an edge. Returns the edge if it is new. If `once` is true, the caller guarantees that the edge is new.
     ///
     /// # Errors
     /// If no edge number is left.
@@ -175,7 +175,7 @@ impl Network {
         })
     }
 
-    /// Ends an actor. Returns the number of its node if no actor of this node is left.
+    /// Ends an actor. Returns the number of its node if it was the last living actor of that node.
     pub(crate) fn done(&mut self, actor: &ActorIdentity) -> Option<u32> {
         let ActorIdentity::Placed(placed) = actor else {
             return self.number(actor);

@@ -107,11 +107,11 @@ struct File {
     graph: Events,
 }
 
-/// The events in their order.
+/// The events of a file in their order.
 #[derive(Default)]
 struct Events {
     nodes: Vec<GraphNode>,
-    /// Ends of edges, and whether they are known or forgotten.
+    /// The ends of edges, and true if an edge was added or false if it was forgotten.
     edges: Vec<((String, String), bool)>,
     killed: Vec<(String, Timestamp)>,
     /// The first invalid event: its number, counted from 1, and the fault.
@@ -124,11 +124,11 @@ enum Event {
     Edge((String, String)),
     Forget((String, String)),
     Done,
-    /// With its time.
+    /// A node was killed at this time.
     Killed(String, Timestamp),
 }
 
-/// The keys of any event.
+/// The keys that any event can have.
 #[derive(Deserialize)]
 struct Keys<'a> {
     node: Option<String>,
@@ -150,7 +150,7 @@ impl TryFrom<Keys<'_>> for Event {
     type Error = &'static str;
 
     fn try_from(keys: Keys<'_>) -> Result<Event, &'static str> {
-        // Empty strings are what some writers put where a key does not apply.
+        // Some writers use empty strings for keys that do not apply.
         let is = |key: &Option<String>| key.as_ref().is_some_and(|text| !text.is_empty());
         if is(&keys.node) {
             let package = keys.package.ok_or("is a node and has no \"package\"")?;

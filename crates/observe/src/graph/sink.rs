@@ -1,4 +1,4 @@
-//! All graphs of a run, written from the same records.
+//! All graphs of a run, which are written from the same records.
 
 use super::edge_intervals::EdgeIntervals;
 use super::markup::{self, GraphHistory, SavedMarkup};
@@ -161,7 +161,7 @@ impl GraphSink {
         date.unwrap_or(Timestamp::MAX)
     }
 
-    /// Writes to the JSON graph, if there is one.
+    /// Calls a function with the JSON graph, if there is one.
     fn json(
         &mut self,
         write: impl FnOnce(&mut GraphWriter<CountingWriter<Replacement>>) -> io::Result<()>,
@@ -179,7 +179,7 @@ impl GraphSink {
         })
     }
 
-    /// An actor has appeared.
+    /// Writes an actor that has appeared.
     pub(crate) fn node(&mut self, at: u64, placed: &Arc<NodeIdentity>) -> Result<(), ObserveError> {
         if self.network.node(&placed.name).is_none() {
             return Ok(());
@@ -226,7 +226,7 @@ impl GraphSink {
         }
     }
 
-    /// Returns the number of an actor's node, which is created if it has not appeared.
+    /// Returns the number of an actor's node. A node that has not appeared is created.
     fn number(&mut self, at: u64, actor: &ActorIdentity) -> Result<u32, ObserveError> {
         if let (None, ActorIdentity::Placed(placed)) = (self.network.number(actor), actor) {
             self.node(at, placed)?;
@@ -235,7 +235,7 @@ impl GraphSink {
         Ok(number.expect("the node has just been made"))
     }
 
-    /// An actor knows another.
+    /// Writes that an actor knows another.
     pub(crate) fn edge(
         &mut self,
         at: u64,
@@ -280,7 +280,7 @@ impl GraphSink {
         self.json(|json| json.forget(date, edge.number, source, target))
     }
 
-    /// An actor has ended.
+    /// Writes the end of an actor.
     pub(crate) fn done(
         &mut self,
         at: u64,

@@ -1,4 +1,4 @@
-//! Writes a GraphJSON file in the order of its events, in bulk.
+//! Writes a GraphJSON file. Events are in order, and are written in batches.
 
 use super::VERSION;
 use crate::Exit;
@@ -23,11 +23,11 @@ pub(crate) struct Header<'a> {
 
 /// Writes a graph file to `W`, which need not be buffered.
 ///
-/// The contents of the file depend only on the header and the calls. Events are kept until there
-/// are enough of them to marshal as a batch.
+/// The contents of the file depend only on the header and the calls. Events are stored until there are enough of them
+/// for a batch.
 pub(crate) struct GraphWriter<W: Write> {
     out: W,
-    /// Events that are not written yet.
+    /// Events that have not been written.
     kept: Vec<Event>,
     array: Array<Line>,
     events: u64,
@@ -36,7 +36,7 @@ pub(crate) struct GraphWriter<W: Write> {
 /// The number of events in a batch.
 const BATCH: usize = 4096;
 
-/// Events on separate lines.
+/// Puts each event on a separate line.
 #[derive(Debug)]
 struct Line;
 
@@ -102,7 +102,7 @@ fn exit_word<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl<W: Write> GraphWriter<W> {
-    /// Writes the head of the file.
+    /// Writes the header of the file.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -208,7 +208,7 @@ impl<W: Write> GraphWriter<W> {
         })
     }
 
-    /// An actor has ended.
+    /// Writes the end of an actor.
     ///
     /// # Errors
     /// If the output cannot be written.

@@ -44,7 +44,7 @@ impl Merge {
         }
     }
 
-    /// Returns true if no record is waiting.
+    /// Returns true if no records are waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.later.is_empty() && self.arrived.is_empty()
     }
@@ -63,14 +63,14 @@ impl Merge {
     /// Takes all records earlier than `time` in order; with `all`, also the records at the end of time. O(n log n) in
     /// the number of taken records and O(1) for each other record.
     pub(crate) fn before(&mut self, time: u64, all: bool) -> Drain<'_, Record> {
-        // As long as time stands still, nothing that arrives is earlier.
+        // Until time advances, no earlier record can arrive.
         if time == self.seen && self.in_order && !all {
             return self.ready.drain(..);
         }
         self.seen = time;
         let is_due = |record: &Record| all || record.at < time;
-        // Slices that begin before the time, and then new records, in the order of arrival, so that
-        // one actor's records of one instant keep their order.
+        // Slices that begin before the time come first, and new records follow in the order of arrival, so that an
+        // actor's records of one instant stay in order.
         let due = match all {
             true => std::mem::take(&mut self.later),
             false => {
@@ -128,7 +128,7 @@ mod tests {
             })
     }
 
-    /// The mark of a record: its number in the order of telling of its actor.
+    /// The mark of a record is its number in the order of recording of its actor.
     fn record(at: u64, actor: u32, mark: u32, node: bool) -> Record {
         let what = match node {
             true => RecordedEvent::Node(Box::new(crate::Node {
@@ -156,8 +156,8 @@ mod tests {
 
     proptest! {
         // Guarantee: observe-1.
-        /// Actors that are distributed over lanes record windows; the observer looks through the lanes
-        /// now and then.
+        /// Actors in different lanes record events in windows, while the observer takes records from the lanes at
+        /// random times.
         #[test]
         fn any_interleaving_of_threads_gives_the_same_order(
             windows in prop::collection::vec(prop::collection::vec(told(), 0..30), 1..12),
@@ -214,12 +214,12 @@ mod tests {
             }
             merge.before(time, false).map(|record| record.at).collect()
         };
-        // The observer looked at the lane of 3 before 3 was recorded, and at the lane of 7 after 7 was
-        // recorded.
+        // The observer took the records of actor 3's lane before 3 was recorded, and the records of actor 7's lane
+        // after 7 was recorded.
         assert!(pass(&[7, 5]).is_empty());
         assert_eq!(pass(&[3, 9]), [3, 5, 7]);
         assert_eq!(pass(&[8]), [8, 9]);
-        // Later than its time, and at once.
+        // A record that arrives after its time has passed is written at once.
         assert_eq!(pass(&[4]), [4]);
         assert!(pass(&[]).is_empty());
     }

@@ -8,7 +8,7 @@ use crate::graph::SavedGraph;
 use crate::times::SavedTimes;
 use serde::{Deserialize, Serialize};
 
-/// The state of all that writes.
+/// The saved state of all outputs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct SavedState {
     pub(super) directory: SavedDirectory,

@@ -227,7 +227,7 @@ impl Sinks {
         population: Arc<dyn Population>,
     ) -> Result<(), ObserveError> {
         if self.flows.is_some() {
-            // Every span has the endpoints of its actors, so these are kept one by one.
+            // Spans contain the endpoints of their actors, so the members are stored individually.
             let mut members = first..first.saturating_add(count);
             return members
                 .try_for_each(|actor| self.node(at, actor, population.node(actor - first)));

@@ -15,11 +15,11 @@ use std::time::Duration;
 /// The number of lanes. If there are more threads, they share lanes.
 const LANES: usize = 64;
 
-/// The number of records after which a thread checks the gate again.
+/// The number of records between two checks of the gate by a thread.
 pub(crate) const BLOCK: u64 = 4096;
 
-/// The number of unwritten records above which threads wait: 48 bytes each, so 6 MB, and a few times as much in buffers
-/// that have grown.
+/// The number of unwritten records above which threads wait. A record has 48 bytes, so they take 6 MB, and a few times
+/// as much in buffers that have grown.
 pub(crate) const BACKLOG: u64 = 1 << 17;
 
 /// The longest time after which the writer looks for records, even if no thread wakes it.
@@ -35,49 +35,49 @@ pub(crate) struct Lanes {
     lanes: Box<[CachePadded<Mutex<Records>>]>,
     /// The number of records in all complete blocks of all lanes.
     told: AtomicU64,
-    /// Bytes of files written.
+    /// The number of bytes written to files.
     bytes: AtomicU64,
     backlog: u64,
     gate: Mutex<Gate>,
-    /// The writer waits here for records.
+    /// The condition on which the writer waits for records.
     work: Condvar,
-    /// Threads wait here for the writer.
+    /// The condition on which threads wait for the writer.
     room: Condvar,
 }
 
 /// The progress of another process of the run.
 #[derive(Debug, Default)]
 struct SourceProgress {
-    /// All earlier records are in a lane.
+    /// The time before which all records of the process are in a lane.
     until: AtomicU64,
-    /// The number of checkpoints for which it has sent its measured times.
+    /// The number of checkpoints for which the process has sent its measured times.
     saves: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Records {
     records: Vec<Record>,
-    /// The number of records ever made in this lane.
+    /// The number of records made in this lane since the start.
     told: u64,
 }
 
 #[derive(Debug, Default)]
 struct Gate {
-    /// Records that the writer has written.
+    /// The number of records that the writer has written.
     written: u64,
-    /// All earlier records are written.
+    /// The time before which all records are written.
     caught_up: u64,
-    /// True if a thread has filled a block since the writer last looked.
+    /// True if a thread has filled a block since the writer last looked at the lanes.
     called: bool,
     /// True if the run is over, or the writer has ended: no thread waits any longer.
     closed: bool,
-    /// The request to save the run, while it is paused for it.
+    /// The pending request to save the run, which is paused for it.
     saving: Option<Saving>,
-    /// The number of such requests so far.
+    /// The number of requests to save so far.
     saves: u64,
 }
 
-/// A run that is being saved: all its records until this time are to be written.
+/// A run that is being saved. All its records until this time must be written.
 #[derive(Debug)]
 pub(crate) struct Saving {
     pub(crate) until: u64,
@@ -161,7 +161,7 @@ impl Lanes {
             self.work.notify_one();
             let told = self.told.load(Ordering::Relaxed);
             let full = told.saturating_sub(gate.written) > self.backlog;
-            // Nothing can be written before the window ends, for which it may need this thread.
+            // No waiting record can be written before the window ends, and the window may need this thread to end.
             let stuck = self.watermark().is_some_and(|time| time <= gate.caught_up);
             if gate.closed || !full || stuck {
                 return;
@@ -177,7 +177,7 @@ impl Lanes {
         source.until.store(time, Ordering::Release);
         source.saves.store(saves, Ordering::Release);
         let mut gate = self.gate.lock();
-        // Whoever waits to save waits for this.
+        // A thread that saves may wait for this progress.
         if gate.saving.is_some() {
             gate.called = true;
             self.work.notify_one();
@@ -199,10 +199,10 @@ impl Lanes {
     /// Returns the time before which this process has recorded everything. There is no such time on the wall clock.
     fn own_watermark(&self) -> Option<u64> {
         match &self.clock {
-            // The store of this time comes after the barrier of all shards, and so after every record of
-            // earlier windows. A thread that reads the time and then locks a lane finds these records:
-            // had it locked the lane before such a record was pushed, its read would have happened before
-            // the store that it saw.
+            // The store of this time comes after the barrier of all shards, and so after every record of earlier
+            // windows. A thread that reads the time and then locks a lane finds these records. If it had locked the
+            // lane before such a record was pushed, its read of the time would have happened before the store that it
+            // observed, which is impossible.
             Clock::Virtual(progress) => Some(progress.time().as_nanos()),
             Clock::Wall => None,
         }
@@ -237,8 +237,8 @@ impl Lanes {
         answered.recv().ok()
     }
 
-    /// Takes the pending request to save, once all other processes have sent their records up to its time and
-    /// their checkpoints.
+    /// Takes the pending request to save. Returns `None` until all other processes have sent their records up to its
+    /// time, and their measured times for this checkpoint.
     pub(crate) fn asked_to_save(&self) -> Option<Saving> {
         let all = self.told_by_sources();
         let saves = self.sources.iter();
@@ -253,12 +253,12 @@ impl Lanes {
     /// between calls.
     pub(crate) fn take(&self, to: &mut Vec<Record>, spare: &mut Vec<Record>) {
         for lane in &self.lanes {
-            // The lock is held for a swap, not for the copy.
+            // The lock is held only for a swap of buffers, not for a copy.
             let mut records = lane.lock();
             if records.records.is_empty() {
                 continue;
             }
-            // Buffers change places, so that lanes need not grow theirs again.
+            // The buffers are swapped, so that the lane need not grow its buffer again.
             if to.is_empty() {
                 std::mem::swap(&mut records.records, to);
                 continue;
@@ -287,11 +287,11 @@ impl Lanes {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Releases all waiting threads, and lets the writer check for the last time.
+    /// Releases all waiting threads, and lets the writer look at the lanes for the last time.
     pub(crate) fn close(&self) {
         let mut gate = self.gate.lock();
         gate.closed = true;
-        // Whoever waits for an answer gets none.
+        // A thread that waits for an answer gets none.
         gate.saving = None;
         drop(gate);
         self.work.notify_all();
@@ -359,7 +359,7 @@ mod tests {
                 taken += records.len() as u64;
                 lanes.wrote(records.len() as u64, u64::MAX);
             }
-            // Each thread may have pushed one more full block, and part of another.
+            // Each thread may have pushed one more full block, and a part of another.
             assert!(most <= BACKLOG + 3 * 2 * BLOCK, "{most}");
         });
         assert_eq!(done.load(Ordering::SeqCst), 3);
@@ -368,8 +368,7 @@ mod tests {
     // Guarantee: observe-4.
     #[test]
     fn nobody_waits_for_the_window_that_is_being_run() {
-        // Virtual time stands at 0, so nothing can be written: a thread that waited would keep
-        // the window from ending.
+        // Virtual time is 0, so nothing can be written. A thread that waited would prevent the end of the window.
         let progress = Progress::default();
         let lanes = Lanes::with_backlog(Clock::Virtual(progress), EVERYTHING, BLOCK);
         tell(&lanes, 0, 20 * BLOCK);

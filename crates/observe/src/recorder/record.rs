@@ -1,4 +1,4 @@
-//! The contents of a lane: actors, events and times.
+//! The records in a lane: actors, events and times.
 
 use crate::{Exit, Node, Payload, Population, Status, TraceContext};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A record in a lane.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// The time in nanoseconds of the run.
+    /// The time in nanoseconds since the start of the run.
     pub(crate) at: u64,
     /// The number of the reporting actor.
     pub(crate) actor: u32,
@@ -28,7 +28,7 @@ pub(crate) enum RecordedEvent {
     Forget(u32),
     /// The actor has ended.
     Done(Exit),
-    /// The actor's end of an exchange.
+    /// An actor's end of an exchange.
     Span {
         context: TraceContext,
         kind: u16,
@@ -41,7 +41,7 @@ pub(crate) enum RecordedEvent {
         kind: u16,
         payload: Payload,
     },
-    /// A separate line in the log of messages.
+    /// An additional line in the log of messages.
     Note(Box<str>),
     /// `count` actors have appeared together; this actor is the first of them. This record is not sent to other
     /// processes, which receive a node for each member.
@@ -55,22 +55,22 @@ pub(crate) enum RecordedEvent {
 /// The end of an exchange that is recorded, and the direction of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Annotation {
-    /// Client send of a message that expects no response.
+    /// The client has sent a message that expects no response.
     Tell,
-    /// Client send, of a request.
+    /// The client has sent a request.
     ClientSend,
-    /// Server receive.
+    /// The server has received the message.
     ServerReceive,
-    /// Server send.
+    /// The server has sent the response.
     ServerSend,
-    /// Client receive.
+    /// The client has received the response.
     ClientReceive,
 }
 
 impl Record {
     /// Returns the sort key of the output; equal keys keep the order of recording. Nodes and names have the lowest keys
-    /// of an instant, so that its other records can refer to them. The key is one number, because millions of keys are
-    /// compared.
+    /// of an instant, so that other records of the instant can refer to them. The key is one number, because millions
+    /// of keys are compared.
     #[inline]
     pub(crate) fn key(&self) -> u128 {
         let first = matches!(

@@ -14,10 +14,10 @@ pub(crate) const COLLECTOR: Duration = Duration::from_secs(5);
 /// The time within which a database must answer; it may plan its first statements for seconds.
 pub(crate) const DATABASE: Duration = Duration::from_secs(30);
 
-/// The number of bytes that are read of an answer, at most.
+/// The maximum number of bytes that are read from an answer.
 const ANSWER: u64 = 1 << 20;
 
-/// An address that takes JSON.
+/// An address that accepts JSON.
 pub(crate) struct Post {
     agent: Agent,
     url: String,
@@ -77,7 +77,7 @@ impl Post {
         }
     }
 
-    /// Logs in with each request.
+    /// Adds a user name and password to each request.
     pub(crate) fn login(mut self, user: &str, password: &str) -> Post {
         self.login = Some(format!(
             "Basic {}",

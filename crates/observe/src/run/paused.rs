@@ -6,7 +6,7 @@ use crate::Recorder;
 use crate::checkpoint::RunId;
 use corsair::{RunError, Simulation, Snapshot, SnapshotError, Time};
 
-/// A run of a workload in virtual time that is paused between two commands of its caller.
+/// A run of a workload in virtual time that is paused until its caller advances it.
 pub struct PausedRun<W: Workload> {
     /// The simulation, which the caller advances, inspects and saves.
     pub simulation: Simulation<W::Message>,
@@ -75,7 +75,7 @@ impl<W: Workload> PausedRun<W> {
     /// Ends the run at its current time.
     pub fn stop(mut self) -> Finished<W::Totals> {
         let report = self.simulation.report();
-        // Actors report what they have done as they are dropped.
+        // Actors add their results to the totals when they are dropped.
         drop(self.simulation);
         let totals = self.workload.totals();
         Finished { report, totals }

@@ -21,7 +21,7 @@ impl<W: Watch> Pirates<W> {
     pub fn new(base: &Config, fsm: Fsm<W>) -> Result<Pirates<W>, FsmError> {
         fsm.check()?;
         let config = Config {
-            // Nothing else looks at envelopes.
+            // Only the log of messages uses the traces in envelopes.
             traces: base.traces && W::Pirate::MESSAGES,
             ..fsm::config(base.clone())
         };

@@ -1,4 +1,4 @@
-//! Checkpoints of a running simulation: when, where and with which contents they are written.
+//! Checkpoints of a running simulation: their times, their directory and their contents.
 
 use super::{DriveError, PausedRun, Workload};
 use crate::checkpoint::{self, CheckpointError, Claim, Draft, Program, RECORDER, RunId};
@@ -23,13 +23,13 @@ pub struct Policy {
 /// The interval at which a run is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Every {
-    /// By the wall clock.
+    /// An interval of the wall clock.
     Time(Duration),
     /// A number of bytes that the run has written to its files since the last checkpoint.
     Bytes(u64),
 }
 
-/// The program that saves a run: its data for checkpoints, and its progress reports.
+/// The program that saves a run. It provides data for checkpoints and reports their progress.
 pub trait Checkpointing {
     /// Returns the program and its build.
     fn program(&self) -> Program;
@@ -78,14 +78,14 @@ pub enum SaveEvent<'a> {
     },
 }
 
-/// The wall-clock time that a slice of the run takes between two looks at the clock.
+/// The wall-clock time between two checks of whether a checkpoint is due.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// Decides when a run is saved again.
+/// Decides when a run is next saved.
 pub struct Pace {
     every: Option<Every>,
     recorder: Recorder,
-    /// The time of the last checkpoint, and the bytes written to files by then.
+    /// The wall-clock time of the last checkpoint, and the bytes written to files by then.
     last: (Instant, u64),
 }
 
@@ -99,7 +99,7 @@ impl Pace {
         }
     }
 
-    /// Whether a checkpoint is due.
+    /// Returns true if a checkpoint is due.
     pub fn is_due(&self) -> bool {
         let (at, written) = self.last;
         match self.every {
@@ -109,7 +109,7 @@ impl Pace {
         }
     }
 
-    /// The run has been saved just now.
+    /// Starts the next interval, because the run has been saved.
     pub fn saved(&mut self) {
         self.last = (Instant::now(), self.recorder.written());
     }
@@ -184,7 +184,7 @@ impl<'a> Saver<'a> {
             if !slices.take(|| simulation.run_until(next)) {
                 break true;
             }
-            // Virtual time that passes in no time at all may be empty.
+            // Slices without any wall-clock time may mean that no events are left.
             if slices.are_idle() && simulation.next().is_none() {
                 break true;
             }

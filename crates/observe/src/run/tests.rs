@@ -1,5 +1,5 @@
-//! A third workload: a single implementation of the trait can be run, held, saved, resumed, stopped and run on the wall
-//! clock.
+//! A third workload. Its single implementation of the trait can be run, paused, saved, resumed, stopped and run on the
+//! wall clock.
 
 use super::*;
 use crate::checkpoint::{self, Program};
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(corsair::Message, Serialize, Deserialize)]
 struct Toss(u64);
 
-/// Tosses a die once a second.
+/// Tosses a die once per second.
 #[derive(Clone, Serialize, Deserialize)]
 struct Gambler {
     left: u32,

@@ -5,7 +5,7 @@ use crate::{FileError, Metric, ObserveError, Settings, WrittenFile};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Writes `csv_metrics/<arch>_<service>_<resp|serv|net|rt>.csv` for everything that was measured.
+/// Writes `csv_metrics/<arch>_<service>_<resp|serv|net|rt>.csv` for each service and metric with measurements.
 pub(crate) fn write(
     settings: &Settings,
     times: &BTreeMap<String, ServiceTimes>,

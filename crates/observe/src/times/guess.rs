@@ -5,7 +5,7 @@ use crate::{Metric, ObserveError, Settings, WrittenFile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The largest number of values that represent a distribution, as in spigo.
+/// The maximum number of values that represent a distribution, as in spigo.
 const VALUES: u64 = 1000;
 
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ fn id(place: usize) -> String {
         .collect()
 }
 
-/// Returns values at regular distances among all measured values.
+/// Returns values at regular distances in the sorted list of all measured values.
 fn values(histogram: &TimesHistogram) -> Vec<u64> {
     let count = histogram.len().min(VALUES);
     let quantile = |index: u64| (index as f64 + 0.5) / count as f64;
@@ -77,7 +77,7 @@ fn values(histogram: &TimesHistogram) -> Vec<u64> {
         .collect()
 }
 
-/// Writes `json_metrics/<arch>.guess` if anything was measured.
+/// Writes `json_metrics/<arch>.guess`, unless nothing was measured.
 pub(crate) fn write(
     settings: &Settings,
     times: &BTreeMap<String, ServiceTimes>,

@@ -70,7 +70,7 @@ pub fn percentile_table(times: &BTreeMap<String, ServiceTimes>) -> String {
     let mut table = String::new();
     for row in &rows {
         for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            // Names to the left, numbers to the right.
+            // Names are aligned left and numbers right.
             let _ = match column {
                 0 => write!(table, "{cell:<width$}"),
                 1 => write!(table, "  {cell:<width$}"),

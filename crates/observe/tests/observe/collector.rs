@@ -1,4 +1,4 @@
-//! A collector of spans, as a small server of this process. The tests of the command use it, too.
+//! A collector of spans: a small server in this process. The tests of the command line also use it.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,19 +6,19 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A collector that answers 202 to this many requests and then hangs up. What it answers is what a Neo4j
-/// database says, too, when all is well.
+/// A collector that answers 202 to a number of requests and then hangs up. A Neo4j database sends the same answer when
+/// it succeeds.
 pub struct Collector {
-    /// Where it listens.
+    /// The address of the collector.
     pub address: SocketAddr,
     requests: Requests,
 }
 
-/// The path and the body of each request that was answered.
+/// The path and the body of each answered request.
 type Requests = Arc<Mutex<Vec<(String, Value)>>>;
 
 impl Collector {
-    /// A collector that answers this many requests.
+    /// Starts a collector that answers this many requests.
     pub fn start(answers: usize) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -34,19 +34,19 @@ impl Collector {
         Collector { address, requests }
     }
 
-    /// The path and the body of each request that was answered.
+    /// Returns the path and the body of each answered request.
     pub fn requests(&self) -> Vec<(String, Value)> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// What came as arrays: spans of Zipkin's.
+    /// Returns the spans that were received as arrays, as Zipkin sends them.
     pub fn spans(&self) -> Vec<Value> {
         let requests = self.requests.lock().unwrap();
         let arrays = requests.iter().filter_map(|(_, body)| body.as_array());
         arrays.flatten().cloned().collect()
     }
 
-    /// What came by OTLP: the spans of all resources.
+    /// Returns the spans of all resources that were received by OTLP.
     pub fn resource_spans(&self) -> Vec<Value> {
         let requests = self.requests.lock().unwrap();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

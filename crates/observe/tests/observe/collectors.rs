@@ -1,4 +1,4 @@
-//! Collectors, as small servers of this process: what they get, and what happens when they die.
+//! Collectors as small servers in this process: the data they receive, and the effects of their failures.
 
 use crate::collector::Collector;
 use crate::fleet::{Fleet, config};
@@ -13,7 +13,7 @@ const FLEET: Fleet = Fleet {
     requests: 40,
 };
 
-/// Spans of a run of the fleet.
+/// The number of spans in a run of the fleet.
 const SPANS: u64 = 100 * 40 * 2;
 
 fn run(change: impl FnOnce(&mut Settings)) -> Result<OutputSummary, ObserveError> {
@@ -54,7 +54,7 @@ fn an_otlp_collector_gets_both_sides_of_every_span() {
 // Guarantee: observe-11.
 #[test]
 fn a_collector_that_dies_half_way_costs_a_counted_loss_and_not_the_run() {
-    // The first request is the one that looks whether anybody is there.
+    // The first request checks whether the collector answers.
     let zipkin = Collector::start(4);
     let observed = run(|to| to.zipkin = Some(zipkin.address.to_string())).unwrap();
     let [loss] = &observed.losses[..] else {
@@ -97,7 +97,7 @@ fn a_wrong_address_is_told_before_the_run() {
 
 #[test]
 fn somebody_else_at_the_address_is_told_before_the_run() {
-    // Answers the first request, and hangs up at the next.
+    // The check is answered, and the next request is not.
     let other = Collector::start(0);
     let said = run(|to| to.otlp = Some(other.address.to_string())).unwrap_err();
     assert!(matches!(said, ObserveError::Unreachable { .. }), "{said}");

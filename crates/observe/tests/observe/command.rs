@@ -1,10 +1,10 @@
-//! The command `corsair`, which `ci/observe.sh` has built, and its output.
+//! The command `corsair`, built by `ci/observe.sh`, and its output.
 
 use serde_json::Value;
 use std::io;
 use std::process::{Command, Output};
 
-/// The command with these flags, separated by spaces, and a summary as JSON.
+/// Returns the command with these flags, separated by spaces, and a summary as JSON.
 pub fn command(flags: &str) -> Command {
     let program = std::env::var("CORSAIR").expect("CORSAIR is the path of the command");
     let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! Files: what is in them, and that they are whole or not there.
+//! Files: their contents, and that they are either complete or absent.
 
 use crate::fleet::{Fleet, config, everything};
 use corsair::Executor;
@@ -111,7 +111,7 @@ fn times_are_those_of_the_run() {
         .histogram(Metric::Response)
         .unwrap();
     assert_eq!(response.len(), 20 * 30);
-    // There and back, each from 1.05 to 2.10 ms.
+    // Two trips of 1.05 to 2.10 ms each.
     assert!(
         response.least().unwrap() >= 2 * (1 << 20) - 2048
             && response.greatest().unwrap() <= 4 * (1 << 20) + 4096

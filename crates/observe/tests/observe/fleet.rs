@@ -1,4 +1,4 @@
-//! A fleet of clients and servers that tell all that they do.
+//! A fleet of clients and servers that record all their events.
 
 use corsair::{
     Actor, Addr, AddrRange, AsyncContext, Config, Context, Event, Executor, Flow, Message, Report,
@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// What they say to each other.
+/// The messages between clients and servers.
 #[derive(Message)]
 pub enum Msg {
     Begin(AddrRange),
@@ -28,12 +28,12 @@ pub enum Msg {
 const PUT: usize = 1;
 const GET: usize = 2;
 
-/// How large the fleet is, and how long it works.
+/// The size of the fleet, and the number of its requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Fleet {
     pub clients: u32,
     pub servers: u32,
-    /// Requests of each client.
+    /// The number of requests of each client.
     pub requests: u32,
 }
 
@@ -231,7 +231,7 @@ impl Scenario<Msg> for Harbour {
     }
 }
 
-/// Everything that goes to files, below this directory.
+/// Returns settings with all files, below this directory.
 pub fn everything(out: &Path, clock: Clock) -> Settings {
     Settings {
         args: "[fleet]".into(),
@@ -245,7 +245,7 @@ pub fn everything(out: &Path, clock: Clock) -> Settings {
     }
 }
 
-/// A configuration in virtual time for this many workers.
+/// Returns a configuration in virtual time for this many workers.
 pub fn config(workers: usize) -> Config {
     Config {
         workers: NonZeroUsize::new(workers).unwrap(),
@@ -254,13 +254,13 @@ pub fn config(workers: usize) -> Config {
 }
 
 impl Fleet {
-    /// Runs while `observer` listens.
+    /// Runs the fleet, which records events for `observer`.
     pub fn run(self, executor: Executor, config: &Config, observer: &Observer) -> Report {
         let recorder = observer.recorder();
         self.run_told_apart(executor, config, recorder.clone(), recorder)
     }
 
-    /// Runs with servers that tell another recorder.
+    /// Runs the fleet; the servers use another recorder than the clients.
     pub fn run_told_apart(
         self,
         executor: Executor,
@@ -276,7 +276,7 @@ impl Fleet {
         run(executor, config, harbour).unwrap()
     }
 
-    /// Runs in virtual time and writes everything below `out`.
+    /// Runs the fleet in virtual time, and writes all files below `out`.
     pub fn observed(self, workers: usize, out: &Path) -> (Report, OutputSummary) {
         let config = config(workers);
         let clock = Clock::Virtual(config.progress.clone());

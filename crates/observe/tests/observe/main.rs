@@ -1,4 +1,4 @@
-//! Runs that are observed, from the actors to the bytes.
+//! Observed runs, from the events of actors to the bytes of the files.
 
 mod collector;
 mod collectors;

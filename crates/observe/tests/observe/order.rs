@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// All files below a directory and what is in them.
+/// Returns all files below a directory with their contents.
 fn bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -76,7 +76,8 @@ fn what_another_process_relays_is_written_as_if_it_were_told_here() {
 }
 
 // Guarantee: cluster-4.
-/// Saving a run of several processes needs the times of all of them, and the end only those that came later.
+/// Saving a run of several processes needs the times of all processes. The end needs only the times that were measured
+/// later.
 #[test]
 fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_counted_once() {
     let (config, directory) = (config(1), tempfile::tempdir().unwrap());

@@ -1,4 +1,4 @@
-//! A real Kafka broker: `ci/observe.sh` starts one and runs these.
+//! Tests with a real Kafka broker, which `ci/observe.sh` starts.
 
 use crate::command::{Said, command};
 use crate::fleet::{Fleet, config};
@@ -19,19 +19,19 @@ const FLEET: Fleet = Fleet {
     requests: 40,
 };
 
-/// The broker that `ci/observe.sh` has started.
+/// Returns the address of the broker that `ci/observe.sh` has started.
 fn broker() -> String {
     std::env::var("CORSAIR_KAFKA").expect("CORSAIR_KAFKA is the address of a broker")
 }
 
-/// Ends the broker without a chance to say goodbye.
+/// Kills the broker.
 fn end_the_broker() {
     let pid = std::env::var("CORSAIR_KAFKA_PID").expect("CORSAIR_KAFKA_PID is the broker's");
     let killed = Command::new("kill").args(["-9", &pid]).status();
     assert!(killed.unwrap().success());
 }
 
-/// The topic with what has come to it since.
+/// The topic, and the records that it has received since a position.
 struct Topic {
     runtime: Runtime,
     partition: PartitionClient,
@@ -61,7 +61,7 @@ impl Topic {
         self.runtime.block_on(latest).unwrap() > self.before
     }
 
-    /// All spans that have come.
+    /// Returns all received spans.
     fn spans(&self) -> Vec<Value> {
         self.runtime.block_on(async {
             let end = self.partition.get_offset(OffsetAt::Latest).await.unwrap();
@@ -80,7 +80,7 @@ impl Topic {
     }
 }
 
-/// How many different sides of spans there are.
+/// Returns the number of different sides of spans.
 fn sides(spans: &[Value]) -> u64 {
     let text = |span: &Value, key: &str| span[key].as_str().unwrap().to_owned();
     let sides = spans

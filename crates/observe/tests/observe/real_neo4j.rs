@@ -1,4 +1,4 @@
-//! A real Neo4j database: `ci/observe.sh` starts one and runs these.
+//! Tests with a real Neo4j database, which `ci/observe.sh` starts.
 
 use crate::command::{Said, command};
 use crate::fleet::{Fleet, config};
@@ -12,7 +12,7 @@ const FLEET: Fleet = Fleet {
     requests: 1,
 };
 
-/// What a statement gives: one row of one number.
+/// Returns the result of a statement: one row with one number.
 fn number(database: &Neo4j, statement: &str) -> u64 {
     let url = format!("{}/db/neo4j/tx/commit", database.url);
     let body = json!({"statements": [{"statement": statement}]}).to_string();
@@ -103,7 +103,7 @@ fn the_command_writes_the_flows_that_it_collects() {
         named("GetRequest") + named("Put") + named("Replicate"),
         summary["spans"]
     );
-    // A request of the entry point's is found with all that it has caused.
+    // A request of the entry point is found together with all requests that it has caused.
     let trace = spans[0]["traceId"].as_str().unwrap();
     let of_trace = spans.iter().filter(|span| span["traceId"] == trace).count() as u64;
     let flows = format!("MATCH ()-[f {{arch: 'lamp', trace: '{trace}'}}]->() RETURN count(f)");

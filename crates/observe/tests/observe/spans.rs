@@ -1,4 +1,4 @@
-//! Spans for a program that keeps them itself: those of the files, without a file.
+//! Spans for a program that stores them: the same spans as in files, without a file.
 
 use crate::fleet::{Fleet, Msg, config};
 use corsair::{Executor, Message};
@@ -45,7 +45,7 @@ impl Kept {
     }
 }
 
-/// Runs the fleet and returns its spans; files go below `out`.
+/// Runs the fleet and returns its spans. Files are written below `out`.
 fn spans(workers: usize, out: &Path, flows: Vec<FlowFormat>) -> Vec<Kept> {
     let config = config(workers);
     let kept = Arc::new(Mutex::new(Vec::new()));
@@ -105,7 +105,7 @@ fn a_sink_is_told_the_spans_of_the_file_in_its_order() {
                 "{name} of {kept:?}"
             );
             if let Some(end) = ends.get(name) {
-                // Zipkin has the full name.
+                // Zipkin's spans have the full name.
                 let short = actor.0.rsplit('.').next().unwrap();
                 let full = format!("..{short}...{}.karyon", actor.1);
                 let written = end["endpoint"]["serviceName"].as_str().unwrap();
@@ -133,7 +133,7 @@ fn a_sink_is_told_what_an_exchange_was_and_how_it_ended() {
         assert!(times[0] < times[1] && times[1] <= times[2] && times[2] < times[3]);
     }
     for put in &puts {
-        // A server puts while it answers, and waits for no answer itself.
+        // A server puts a value while it answers a request, and waits for no answer.
         let get = asked[&put.ids.2.unwrap()];
         assert_eq!((put.ids.0, &put.client), (get.ids.0, &get.server));
         assert_eq!(put.times[0], get.times[1]);
