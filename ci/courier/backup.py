@@ -110,14 +110,14 @@ async def backed_up(program, directory):
         assert code == 0, said
         after = dict(load.acknowledged)
         code, said = await ask(program, "backup", "--data", directory / "data", "--to", directory / "backup")
-        assert code == 2 and "is there already" in said, said
+        assert code == 2 and "already exists" in said, said
         await asyncio.sleep(1)
         load.over = True
         await asyncio.gather(*posting)
         code, said = await ask(program, "restore", "--from", directory / "backup", "--data", directory / "restored")
         assert code == 0, said
         code, said = await ask(program, "restore", "--from", directory / "backup", "--data", directory / "restored")
-        assert code == 2 and "is there already" in said, said
+        assert code == 2 and "already exists" in said, said
         copy = node(program, directory / "restored", flags=FLAGS)
         await copy.ready()
         for room, anne, mary in load.rooms:

@@ -43,7 +43,7 @@ impl ClientError {
         ClientError::Connection(error.to_string())
     }
 
-    /// The status, if the node answered.
+    /// Returns the status, if the node answered.
     pub fn status(&self) -> Option<u16> {
         match self {
             ClientError::Refused { status, .. } => Some(*status),
@@ -70,7 +70,7 @@ pub struct Login {
 
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A token is not printed.
+        // The token must not be printed.
         f.debug_struct("Login")
             .field("user", &self.user)
             .finish_non_exhaustive()
@@ -142,7 +142,7 @@ impl Http {
         Ok((status, body.to_bytes()))
     }
 
-    /// Sends JSON with a token, and reads the answer, which must be a success.
+    /// Sends JSON with a token, and reads the answer, whose status must be a success.
     async fn call<T: serde::de::DeserializeOwned>(
         &mut self,
         method: Method,

@@ -31,7 +31,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The median of the rounds' ratios of durable to bare.
+    /// Returns the median of the rounds' ratios of durable to bare.
     pub fn ratio(&self) -> f64 {
         let mut ratios: Vec<f64> = self
             .durable
@@ -69,7 +69,7 @@ impl Bare {
             let listener = listener.tap_io(|stream| {
                 let _ = stream.set_nodelay(true);
             });
-            // It ends with its task only.
+            // The server ends only when its task is aborted.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Bare { address, serving })
@@ -175,7 +175,7 @@ impl Posters {
     /// # Errors
     /// If the node refuses, or a connection fails.
     pub async fn connect(host: &str, bare: &str, count: usize) -> Result<Posters, LoadError> {
-        // The recipients are not online: what a POST costs, and nothing else.
+        // The recipients are offline, so that only the cost of a POST is measured.
         let crowd = Crowd::gather(host, 2 * count).await?;
         let mut posters = Vec::new();
         for number in 0..count {

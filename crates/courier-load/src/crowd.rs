@@ -57,7 +57,7 @@ impl Crowd {
         &self.logins
     }
 
-    /// The conversations of every worker.
+    /// Creates the conversations of every worker.
     pub async fn conversations(
         &self,
         host: &str,
@@ -97,7 +97,7 @@ impl Crowd {
     }
 }
 
-/// Creates a user; waits if too many are created.
+/// Creates a user; waits and retries if the node's rate limit is exceeded.
 async fn patient(http: &mut Http, name: &str) -> Result<Login, ClientError> {
     loop {
         match http.create_user(name, PASSWORD).await {
@@ -109,7 +109,7 @@ async fn patient(http: &mut Http, name: &str) -> Result<Login, ClientError> {
     }
 }
 
-/// The conversation of a worker's posts, and its number of recipients.
+/// The conversation to which a worker posts, and its number of recipients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PostTarget {
     pub conversation: ConversationId,
@@ -136,7 +136,7 @@ impl Board {
         }
     }
 
-    /// Records that a message is about to be posted.
+    /// Records the intended time of a message that is about to be posted.
     pub fn meant(&self, id: usize, at: Instant) {
         let nanos = at.saturating_duration_since(self.origin).as_nanos() as u64;
         self.meant[id].store(nanos.max(1), Release);

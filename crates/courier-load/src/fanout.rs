@@ -11,25 +11,25 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// POSTs of the victim, per second.
+/// The number of POSTs of the victim per second.
 const RATE: f64 = 50.0;
-/// The pause before a refused attacker tries again.
+/// The pause before a refused attacker retries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The largest number of recipients of a conversation at the default limits.
+/// The maximum number of recipients of a conversation at the default limits.
 const MOST: usize = 9_990;
-/// The time for messages in flight at the end of the attack.
+/// The time limit for messages that are in flight at the end of the attack.
 const SETTLE: Duration = Duration::from_secs(30);
 
 /// The parameters of an attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
-    /// Users who post to as many recipients, and as often, as the limits allow.
+    /// The number of users who post to as many recipients, and as often, as the limits allow.
     pub attackers: usize,
-    /// The recipients of each attacker.
+    /// The number of recipients of each attacker.
     pub recipients: usize,
-    /// Recipients who are online.
+    /// The number of recipients who are online.
     pub online: usize,
-    /// How long the victim posts, both before the attack and during it.
+    /// The time for which the victim posts before the attack, and again during it.
     pub time: Duration,
 }
 
@@ -105,7 +105,7 @@ pub async fn fanout(host: &str, attack: &Attack) -> Result<Victim, LoadError> {
     })
 }
 
-/// Creates a conversation; waits if too many recipients are requested at once.
+/// Creates a conversation; waits and retries if the rate limit of recipients is exceeded.
 async fn room(host: &str, who: &Login, to: &[UserId]) -> Result<ConversationId, LoadError> {
     let mut http = Http::connect(host).await?;
     loop {
@@ -132,8 +132,8 @@ async fn listen(
     Ok(listening)
 }
 
-/// Like [`post_steadily`], on a separate thread, so that the victim waits only for the node, and not for the
-/// reading of other sockets in this process.
+/// Posts like [`post_steadily`], on a separate thread, so that the victim waits only for the node and not for other
+/// sockets in this process.
 async fn post_apart(
     host: &str,
     who: &Login,

@@ -11,19 +11,19 @@ const TOGETHER: usize = 64;
 /// The time until temporary allocations are freed.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Memory of the node's process, in bytes.
+/// The memory of the node's process, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
     /// The number of open sockets, each of a different user.
     pub sockets: usize,
-    /// The memory before they were opened.
+    /// The memory before the sockets were opened, in bytes.
     pub before: u64,
-    /// The memory with all of them open.
+    /// The memory with all sockets open, in bytes.
     pub after: u64,
 }
 
 impl Idle {
-    /// Returns the bytes per socket.
+    /// Returns the memory per socket in bytes.
     pub fn each(&self) -> u64 {
         self.after.saturating_sub(self.before) / self.sockets.max(1) as u64
     }
@@ -53,7 +53,7 @@ pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
         }
     }
     sleep(SETTLE).await;
-    // A connection that was silent for so long may be closed.
+    // A new connection is used, because the node may have closed the first one after the silence.
     let after = resident(&mut Http::connect(host).await?).await?;
     drop(open);
     Ok(Idle {
@@ -63,7 +63,7 @@ pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
     })
 }
 
-/// The resident memory that the node reports.
+/// Returns the resident memory that the node reports, in bytes.
 async fn resident(http: &mut Http) -> Result<u64, ClientError> {
     let metrics = http.metrics().await?;
     metrics

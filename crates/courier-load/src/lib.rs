@@ -38,7 +38,7 @@ use worker::Worker;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The maximum number of messages of a load; the send time of each is stored.
 const MOST: u64 = 100_000_000;
-/// The longest load.
+/// The maximum duration of a load.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The number of conversations that a worker uses in turn.
 const CONVERSATIONS: usize = 16;
@@ -65,14 +65,14 @@ pub struct Plan {
     pub kind: Kind,
     /// The number of workers, each with its own connection.
     pub workers: usize,
-    /// Messages of each worker.
+    /// The number of messages of each worker.
     pub messages: usize,
     /// The number of users online, including the workers.
     pub users: usize,
     /// POSTs per second of all workers together; with `None` each worker posts as soon as its
     /// previous POST is answered.
     pub rate: Option<f64>,
-    /// Bytes of a text.
+    /// The size of a text in bytes.
     pub text: usize,
     /// The seed of the random recipients.
     pub seed: u64,
@@ -134,7 +134,7 @@ impl Plan {
         (self.workers as u64).saturating_mul(self.messages as u64)
     }
 
-    /// The smallest number of users that this kind of load needs.
+    /// Returns the minimum number of users for this kind of load.
     pub fn least_users(kind: Kind, workers: usize) -> usize {
         let recipients = match kind {
             Kind::OneOnOne | Kind::OneOnAny | Kind::OneOnAll => 1,
@@ -251,7 +251,7 @@ fn recipients(
         Kind::OneOnAny => 1 + random.below(others.len() as u32) as usize,
         Kind::OneOnAll => others.len(),
     };
-    // The first `wanted` of a shuffle.
+    // Takes the first `wanted` elements of a random permutation.
     for place in 0..wanted.min(others.len() - 1) {
         let left = (others.len() - place) as u32;
         others.swap(place, place + random.below(left) as usize);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// The intended time of a worker's next POST.
+/// The receiver of the intended time of a worker's next POST.
 pub(crate) type Due = mpsc::UnboundedReceiver<Instant>;
 
 /// Starts the thread. POST number `n` is due `n / rate` seconds after `start`, and worker `n % workers` makes it. The

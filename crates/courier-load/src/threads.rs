@@ -7,11 +7,11 @@ use std::time::Duration;
 /// The processor time of all threads with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Time in the program.
+    /// The time in the program.
     pub user: Duration,
-    /// Time in the kernel, on behalf of the program.
+    /// The time in the kernel on behalf of the program.
     pub system: Duration,
-    /// Time in which a thread was ready but had no processor.
+    /// The time in which a thread was ready but had no processor.
     pub waited: Duration,
 }
 
@@ -70,12 +70,12 @@ impl Threads {
 
 fn read(task: &Path) -> Option<(String, Work)> {
     let name = std::fs::read_to_string(task.join("comm")).ok()?;
-    // Nanoseconds; user and system are counted in ticks, which are coarse.
+    // This file has nanoseconds; user and system times are counted in coarser ticks.
     let times = std::fs::read_to_string(task.join("schedstat")).ok()?;
     let mut times = times.split(' ').map(str::parse::<u64>);
     let (run, waited) = (times.next()?.ok()?, times.next()?.ok()?);
     let stat = std::fs::read_to_string(task.join("stat")).ok()?;
-    // The name before may have spaces.
+    // The name of the thread, which comes first, may contain spaces.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<u64>);
     let (user, system) = (ticks.next()?.ok()?, ticks.next()?.ok()?);

@@ -1,4 +1,5 @@
-//! Acknowledgements before they are in the log: only the highest of each session, many in one entry.
+//! Acknowledgements that are not in the log yet. Only the highest of each session is stored, and many are written in
+//! one entry.
 //!
 //! They are written shortly after they arrive. If the node is killed in between, or the session resumes at another
 //! node, messages are sent again with the same sequence numbers.
@@ -11,14 +12,14 @@ use std::time::Duration;
 
 /// The maximum time for which an acknowledgement waits.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// The maximum number in one entry of the log.
+/// The maximum number of acknowledgements in one entry of the log.
 const TOGETHER: usize = 1024;
 
-/// See the [module](self).
+/// Acknowledgements that are not in the log yet. See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Acknowledgements {
     inner: Mutex<Inner>,
-    /// Held by the writer.
+    /// The lock of the task that writes.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -35,8 +36,8 @@ impl Acknowledgements {
         further(&mut self.inner.lock().waiting, acked);
     }
 
-    /// Returns the highest acknowledgement of a session that is not known to be applied; 0 if all are. Call
-    /// it before reading the index: an acknowledgement applied in between is then in one of the two.
+    /// Returns the highest acknowledgement of a session that is not known to be applied; 0 if all are applied. Call
+    /// this before reading the index: an acknowledgement that is applied in between is then in one of the two results.
     pub fn of(&self, session: SessionId) -> u64 {
         let inner = self.inner.lock();
         let both = [inner.waiting.get(&session), inner.under_way.get(&session)];
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(all.of(SESSION), 9);
         let written = RefCell::new(Vec::new());
         let write = async |command| {
-            // It is known until it is applied.
+            // An acknowledgement remains visible until it is applied.
             assert_eq!(all.of(SESSION), 9);
             written.borrow_mut().push(command);
             true

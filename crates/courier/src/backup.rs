@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum BackupError {
     /// The target exists already.
-    #[error("{} is there already; name another place, or move it away", .0.display())]
+    #[error("{} already exists; name another path, or move it away", .0.display())]
     Exists(PathBuf),
     /// The directory has no data.
-    #[error("{} holds no data of a node; name the directory that it has as --data", .0.display())]
+    #[error("{} has no data of a node; name the directory that the node has as --data", .0.display())]
     NoData(PathBuf),
     /// A file cannot be read or written.
     #[error("cannot use {}: {source}", path.display())]
@@ -68,8 +68,7 @@ impl Inner {
         finish(copied, &part, to)
     }
 
-    /// Returns the space of removed messages to the disk while the node serves. Returns the bytes of
-    /// the index before and after.
+    /// Removes unused space from the index while the node serves. Returns the bytes of the index before and after.
     ///
     /// # Errors
     /// If the copy cannot be written.

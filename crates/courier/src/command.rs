@@ -34,7 +34,7 @@ pub(crate) enum Command {
     },
     Post(Posting),
     Acknowledge(Vec<Acknowledgement>),
-    /// Opens a session; a user who has [`MOST_SESSIONS`] loses the one that expires first.
+    /// Opens a session. If the user has [`MOST_SESSIONS`] sessions, the one that expires first is closed.
     LogIn {
         user: UserId,
         session: SessionId,
@@ -47,7 +47,7 @@ pub(crate) enum Command {
         user: UserId,
         kept: Option<SessionId>,
     },
-    /// Changes the password, and closes all sessions except the one that requests it.
+    /// Changes the password, and closes all sessions except the session that requests the change.
     ChangePassword {
         user: UserId,
         /// The new password's hash as a PHC string.
@@ -64,7 +64,7 @@ pub(crate) enum Command {
         title: String,
         /// The hash of the idempotency key.
         key: Option<[u8; 16]>,
-        /// True if it is the only conversation of this kind between its two members.
+        /// True if the conversation is the only one of this kind between its two members.
         pair: bool,
         at: Millis,
     },
@@ -144,11 +144,11 @@ impl Posting {
     }
 }
 
-/// The maximum number of sessions of a user; a further one closes the session that expires first.
+/// The maximum number of sessions of a user. Another session closes the session that expires first.
 pub(crate) const MOST_SESSIONS: usize = 100;
 
 impl Command {
-    /// True if it posts a message that the sender's queue also gets.
+    /// True if the command posts a message that the sender's queue also gets.
     pub fn is_own(&self) -> bool {
         matches!(self, Command::Send(_))
     }
@@ -176,7 +176,7 @@ impl Command {
         }
     }
 
-    /// Returns the approximate memory of the command besides its own size.
+    /// Returns the approximate memory of the command in bytes, in addition to its own size.
     pub fn weight(&self) -> usize {
         match self {
             Command::Post(posting) | Command::Send(posting) => posting.text.len(),
@@ -224,7 +224,7 @@ pub(crate) enum CommandResult {
     Posted {
         number: u64,
         sent: Millis,
-        /// True if it had been stored before, under the same idempotency key.
+        /// True if the message had been stored before, under the same idempotency key.
         repeated: bool,
     },
     /// The command was applied and has no result: a session was opened or closed, acknowledgements recorded, or a
@@ -245,20 +245,22 @@ pub(crate) enum Refusal {
     UnknownUser(UserId),
     #[error("you are not a member of a conversation {0}; GET /conversations lists yours")]
     UnknownConversation(ConversationId),
-    #[error("user {0} is not part of this conversation; GET /conversations/ID lists who is")]
-    UnknownMember(UserId),
-    #[error("this is the conversation of two; begin another one with more")]
-    Pair,
     #[error(
-        "others are taken out of a conversation by whoever has begun it; you may leave it yourself"
+        "user {0} is not a member of this conversation; GET /conversations/ID lists the members"
     )]
+    UnknownMember(UserId),
+    #[error(
+        "this conversation is a pair and always has two members; create another conversation for more"
+    )]
+    Pair,
+    #[error("only the creator of a conversation can remove other members; you can remove yourself")]
     NotCreator,
-    #[error("a conversation has at most {0} members; begin another one")]
+    #[error("a conversation has at most {0} members; create another one")]
     TooManyMembers(u32),
-    #[error("the password was changed in the meantime; log in with the new one")]
+    #[error("the password was changed in the meantime; log in with the new password")]
     PasswordChanged,
     #[error(
-        "this Idempotency-Key was used for something else; take a new key for a new message or conversation"
+        "this Idempotency-Key was used for another request; use a new key for a new message or conversation"
     )]
     KeyReused,
 }

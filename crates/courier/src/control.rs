@@ -1,6 +1,6 @@
 //! Requests of the owner of the data to a running node, over a socket in the data directory.
 //!
-//! Each side sends one line: `backup PATH` or `compact`; `ok …` or `error …`.
+//! Each side sends one line: the client `backup PATH` or `compact`, and the node `ok …` or `error …`.
 
 use crate::backup::BackupError;
 use crate::inner::Inner;
@@ -57,7 +57,7 @@ mod unix {
     use tokio::net::{UnixListener, UnixStream};
     use tokio::time::timeout;
 
-    /// Bytes of a line.
+    /// The maximum length of a line in bytes.
     const LONGEST: u64 = 8 << 10;
     /// The time limit for a line.
     const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,13 +65,13 @@ mod unix {
     /// Serves requests until the node closes.
     pub(crate) fn listen(inner: Arc<Inner>, data: &Path) {
         let path = data.join(SOCKET);
-        // Whoever had it is gone: this process has the files.
+        // A socket in the directory belongs to a process that has ended, because this process has locked the files.
         let _ = std::fs::remove_file(&path);
         let listener = match UnixListener::bind(&path) {
             Ok(listener) => listener,
             Err(error) => {
                 tracing::warn!(
-                    "{}: {error}; backups and compactions have to wait until this node is stopped",
+                    "{}: {error}; stop this node for backups and compactions",
                     path.display()
                 );
                 return;
@@ -86,7 +86,7 @@ mod unix {
                 if let Ok((stream, _)) = accepted {
                     let inner = inner.clone();
                     tokio::spawn(async move {
-                        // Whoever has asked may have gone.
+                        // The client may have disconnected, so the result is ignored.
                         let _ = answer(stream, &inner).await;
                     });
                 }
@@ -100,7 +100,8 @@ mod unix {
         let mut stream = BufReader::new(stream);
         let line = timeout(PATIENCE, line(&mut stream)).await??;
         let answer = match Request::parse(&line) {
-            None => "error this is not known here; is the node of another version?".to_owned(),
+            None => "error this request is unknown; use the program's version that runs the node"
+                .to_owned(),
             Some(request) => match request.serve(node).await {
                 Ok(said) => format!("ok {said}"),
                 Err(error) => format!("error {error}").replace('\n', " "),
@@ -115,7 +116,7 @@ mod unix {
         Ok(line.trim_end_matches('\n').to_owned())
     }
 
-    /// Sends a request to the node that runs on these data; `None` if no node does.
+    /// Sends a request to the node that uses this directory; `None` if no node does.
     pub(crate) async fn ask(data: &Path, request: &Request) -> Result<Option<String>, BackupError> {
         let path = data.join(SOCKET);
         let failed = |source| BackupError::File {
@@ -135,7 +136,8 @@ mod unix {
             Err(error) => return Err(failed(error)),
         };
         let Some(asked) = request.line().filter(|line| !line.contains('\n')) else {
-            let reason = "the name of a backup is UTF-8, without line breaks; choose another one";
+            let reason =
+                "the path of a backup must be UTF-8 without line breaks; choose another one";
             return Err(BackupError::Refused(reason.to_owned()));
         };
         let mut stream = BufReader::new(stream);
@@ -146,7 +148,7 @@ mod unix {
             Some(("ok", said)) => Ok(Some(said.to_owned())),
             Some(("error", reason)) => Err(BackupError::Refused(reason.to_owned())),
             _ => Err(BackupError::Refused(
-                "the node has ended before it was done; try again".to_owned(),
+                "the node ended before the request was completed; try again".to_owned(),
             )),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 type Amounts<K> = Arc<Mutex<HashMap<K, usize>>>;
 
-/// See the [module](self). Clones count together.
+/// Counts by key. Clones share their counts. See the [module](self).
 #[derive(Clone, Debug)]
 pub(crate) struct Counts<K> {
     amounts: Amounts<K>,
@@ -68,7 +68,7 @@ impl<K: Copy + Eq + Hash> Drop for Reservation<K> {
     }
 }
 
-/// Bytes of pages that clients have not read yet.
+/// The bytes of pages that clients have not read yet.
 #[derive(Debug)]
 pub(crate) struct Unread {
     pub users: Counts<UserId>,

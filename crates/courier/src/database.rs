@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Opens or creates a database file in this directory; without a directory it is in memory. redb caches
-/// `cache` bytes of its pages. Returns it with its path for messages.
+/// Opens or creates a database file in this directory; without a directory the database is in memory. redb caches
+/// `cache` bytes of its pages. Returns the database with its path for messages.
 ///
 /// # Errors
 /// [`StartError::InUse`] if another process has it open, [`StartError::Database`] if it cannot be read or
@@ -56,19 +56,19 @@ fn builder(cache: usize) -> Builder {
     builder
 }
 
-/// Bytes of a part.
+/// The number of bytes in a part.
 const PART: usize = 1 << 20;
 /// The longest pause after a part.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// A file that is written to disk in parts, with a pause after each part that is as long as its write.
 ///
-/// A commit writes up to a hundred megabytes. If the disk got them all at once, they would delay the few bytes of the
-/// log, for which clients wait.
+/// A commit writes up to a hundred megabytes. If the disk got them all at once, they would delay the small writes of
+/// the log, for which clients wait.
 #[derive(Debug)]
 struct InParts {
     file: FileBackend,
-    /// Bytes since the last part.
+    /// The number of bytes written since the last pause.
     written: AtomicUsize,
 }
 

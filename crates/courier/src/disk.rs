@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 /// The time for which the system's answer is reused.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// See the [module](self).
+/// The free space on the disk. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Disk {
     /// The directory; `None` if the data are in memory.
     directory: Option<PathBuf>,
     reserve: u64,
-    /// Bytes that were free, and when.
+    /// The time of the last query, and the free bytes at that time.
     looked: Mutex<Option<(Instant, u64)>>,
     /// True if the log already contains a message that the disk is full.
     is_logged: AtomicBool,
@@ -44,7 +44,7 @@ impl Disk {
         free >= self.reserve.saturating_add(bytes)
     }
 
-    /// True if the disk has space for more.
+    /// Checks that the disk has space for further changes.
     ///
     /// # Errors
     /// A sentence with the available and the required space.
@@ -56,7 +56,7 @@ impl Disk {
         let free = match *looked {
             Some((when, free)) if when.elapsed() < FRESH => free,
             _ => {
-                // If the system does not say, writing will.
+                // If the system does not report the free space, a later write shows whether the disk is full.
                 let free = free(directory).unwrap_or(u64::MAX);
                 *looked = Some((Instant::now(), free));
                 free
@@ -72,7 +72,7 @@ impl Disk {
             return Ok(());
         }
         let reason = format!(
-            "the disk of {} is full: {} MB are free, and {} MB are to stay free; make room, and try again",
+            "the disk of {} is full: {} MB are free, and {} MB must stay free; free some space and try again",
             directory.display(),
             free >> 20,
             self.reserve >> 20,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub enum StartError {
     /// Another process uses the directory.
     #[error(
-        "{} is in use by another process; stop that one, or give this one a directory of its own with --data", path.display()
+        "{} is in use by another process; stop that process, or give this one another directory with --data", path.display()
     )]
     InUse {
         /// The locked file.
@@ -34,7 +34,7 @@ pub enum StartError {
     },
     /// The data were written by another version.
     #[error(
-        "{} has format {found}, this version reads format {wanted}; use the version that wrote it, or another directory", path.display()
+        "{} has format {found}, and this version reads format {wanted}; use the version that wrote it, or another directory", path.display()
     )]
     Format {
         /// The path of the data.
@@ -46,15 +46,15 @@ pub enum StartError {
     },
     /// The log of the index is missing, or was replaced by another one.
     #[error(
-        "{} belongs to another log, which may hold messages that are nowhere else: bring that log back (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
+        "{} belongs to another log, which may contain messages that exist nowhere else: restore that log (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
     )]
     OtherLog {
         /// The path of the index.
         path: PathBuf,
     },
-    /// The log lacks entries that the index has applied.
+    /// The index has applied entries that the log does not have.
     #[error(
-        "{} has applied {applied} entries, and the log beside it ends at {last}: the log has lost entries; bring it back, or use another directory", path.display()
+        "{} has applied {applied} entries, and the log beside it ends at {last}: the log has lost entries; restore it, or use another directory", path.display()
     )]
     LogBehind {
         /// The path of the index.
@@ -84,7 +84,7 @@ pub enum StartError {
         reason: String,
     },
     /// The directory cannot be made.
-    #[error("cannot make the directory {}: {source}", path.display())]
+    #[error("cannot create the directory {}: {source}", path.display())]
     Directory {
         /// The path of the directory.
         path: PathBuf,

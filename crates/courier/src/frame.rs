@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 use utoipa::ToSchema;
 
-/// Users in a `users:online` frame; `GET /users/online` lists the rest.
+/// The maximum number of users in a `users:online` frame; `GET /users/online` lists the rest.
 pub(crate) const MOST_LISTED: usize = 50;
 /// The maximum bytes of a frame about users; longer lists take several frames.
 const LARGEST_UPDATE: usize = 8 << 10;
@@ -46,12 +46,12 @@ impl Outgoing {
         Outgoing { message, rest }
     }
 
-    /// True if it is this message.
+    /// True if this value was made from the given message.
     pub fn is(&self, message: &Arc<Message>) -> bool {
         Arc::ptr_eq(&self.message, message)
     }
 
-    /// Returns the approximate length of its frame.
+    /// Returns the approximate length of the message's frame.
     pub fn length(&self) -> usize {
         encoded(&self.message.text) + ENVELOPE
     }
@@ -133,7 +133,7 @@ pub(crate) fn split<'u>(
     let mut frames = Vec::new();
     let (mut begin, mut length) = (0, 0);
     for (place, user) in users.iter().enumerate() {
-        // `{"id":18446744073709551615,"name":},`
+        // The longest text around a name: `{"id":18446744073709551615,"name":},`.
         let more = encoded(&user.name) + 36;
         if length + more > LARGEST_UPDATE && begin < place {
             frames.push(notice(&users[begin..place]).frame());

@@ -2,8 +2,8 @@
 //!
 //! The run uses the tokio runtime of the HTTP side; a separate thread waits for its end. Its [`Root`](root::Root)
 //! assigns an [actor](user) to every online user. The actor owns the user's connections, writes messages to them, and
-//! reads the client's frames. Actors are reused for other users, so there are as many as there were users online at the
-//! same time.
+//! reads the client's frames. Actors are reused for other users, so their number is the maximum number of users that
+//! were online at the same time.
 //!
 //! **Nothing is lost, and nothing accumulates.** A message for an online user goes through the actor's mailbox, which
 //! holds [`MAILBOX`] units of 2 KiB, and through a queue of [`connection::OUTBOX`] frames for each socket, which is
@@ -43,11 +43,11 @@ use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-/// The capacity of an actor's mailbox: a message counts one, plus one for every 2 KiB.
+/// The capacity of an actor's mailbox in units. A message uses one unit, plus one for every 2 KiB.
 pub(crate) const MAILBOX: u32 = 128;
-/// Requests that may wait for the root.
+/// The maximum number of requests that wait for the root.
 const REQUESTS: usize = 1024;
-/// The number of messages that are passed to the root at a time, so that other work has its turn.
+/// The maximum number of messages that are passed to the root at a time, so that other requests are handled in between.
 const TOGETHER: usize = 512;
 
 /// Messages of the root to actors of users.
@@ -68,7 +68,7 @@ pub(crate) enum HubMessage {
     },
     /// A frame whose loss is harmless.
     Hint { user: UserId, frame: Utf8Bytes },
-    /// Look at your [`OnlineUser`].
+    /// Asks the actor to check its [`OnlineUser`].
     Look,
 }
 
@@ -92,15 +92,15 @@ impl corsair::Message for HubMessage {
     }
 }
 
-/// Requests to the root from outside of the run.
+/// Requests to the root from outside the run.
 pub(crate) enum HubRequest {
     Attach(Box<Attachment>),
     Deliver(Vec<Dispatch>),
     CloseSession(UserId, SessionId),
     Tell(Arc<PresenceUpdate>),
-    /// Sends these users a frame that need not arrive.
+    /// Sends these users a frame whose loss is harmless.
     Hint(Vec<Arc<OnlineUser>>, Utf8Bytes),
-    /// Closes all sockets, and ends when they are closed or the time is over.
+    /// Closes all sockets. The run ends when they are closed or the time limit has passed.
     Close,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct OnlineUser {
     actor: Addr,
     /// The sequence number of the last message for this user.
     latest: AtomicU64,
-    /// The use of the mailbox.
+    /// The number of mailbox units in use.
     waiting: AtomicU32,
     /// True if a message did not fit into the mailbox since the actor's last check.
     overflowed: AtomicBool,
@@ -131,17 +131,17 @@ pub(crate) struct OnlineUser {
 struct Requests {
     attached: Vec<Attachment>,
     closed_sessions: Vec<SessionId>,
-    /// The node is shutting down.
+    /// True if the node is shutting down.
     close: bool,
 }
 
 /// The state shared between the run and the rest of the node.
 pub(crate) struct HubState {
     online: RwLock<FxHashMap<UserId, Arc<OnlineUser>>>,
-    /// The next user of each actor.
+    /// The user to whom each actor is assigned next.
     assigned: Mutex<HashMap<Addr, Arc<OnlineUser>>>,
     free: Mutex<Vec<Addr>>,
-    /// Sockets of each user, counted from before they are accepted.
+    /// The number of sockets of each user, including sockets that are about to be accepted.
     sockets: Counts<UserId>,
     pub presence: Arc<Presence>,
     pub acknowledgements: Arc<Acknowledgements>,
@@ -150,7 +150,7 @@ pub(crate) struct HubState {
     index: OnceLock<Index>,
 }
 
-/// The run, seen from outside.
+/// The handle of the run for the rest of the node.
 pub(crate) struct Hub {
     state: Arc<HubState>,
     requests: mpsc::Sender<HubRequest>,
@@ -169,7 +169,7 @@ pub(crate) struct Deliverer {
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// The parts of the hub; [`Parts::start`] starts the run when there is an index.
+/// The parts of the hub. [`Parts::start`] starts the run once the index exists.
 pub(crate) struct Parts {
     requests: mpsc::Sender<HubRequest>,
     received: mpsc::Receiver<HubRequest>,
@@ -220,14 +220,14 @@ impl Parts {
             state,
         } = self;
         let _ = state.index.set(index);
-        // What waits in a mailbox is counted by its user, and stays below the bound.
+        // The units in each mailbox are counted by user and limited, so this capacity is never reached.
         let config = Config {
             mailbox: NonZeroUsize::new(2 * MAILBOX as usize).expect("it is not 0"),
             overflow: Overflow::DropNewest,
             ..Config::default()
         };
-        // The actors share the runtime with the tasks that their sockets come from: an actor that is
-        // woken by a socket runs where the socket is polled.
+        // The actors share the runtime with the tasks of the HTTP side, so an actor that a socket wakes runs where the
+        // socket is polled.
         let runtime = Handle::current();
         let root = root::Root {
             requests: received,
@@ -252,7 +252,7 @@ impl Hub {
         self.requests.send(request).await.map_err(|_| Closed)
     }
 
-    /// True if the run continues.
+    /// True if the run has not ended.
     pub fn is_up(&self) -> bool {
         !self.requests.is_closed()
     }
@@ -297,7 +297,7 @@ impl Effects for Deliverer {
         let mut messages = messages.into_iter().peekable();
         while messages.peek().is_some() {
             let some = messages.by_ref().take(TOGETHER).collect();
-            // This fails once the run is over, when all users are offline.
+            // The request fails after the end of the run, when all users are offline.
             let _ = self.requests.blocking_send(HubRequest::Deliver(some));
         }
     }

@@ -69,7 +69,7 @@ pub(crate) trait Effects: Send + 'static {
     fn conversation_changed(&mut self, conversation: ConversationId, members: &[UserId]);
 }
 
-/// See the [module](self). Clones share one index.
+/// The index of the log. Clones share one index. See the [module](self).
 #[derive(Clone)]
 pub(crate) struct Index {
     /// The file; `None` if the index is in memory.
@@ -83,20 +83,20 @@ pub(crate) struct Index {
     /// Held by a compaction, so that only one runs at a time.
     compacting: Arc<tokio::sync::Mutex<()>>,
     applied: watch::Receiver<u64>,
-    /// Closed with the thread.
+    /// The channel is closed when the thread ends.
     running: watch::Receiver<()>,
 }
 
-/// The progress of the thread.
+/// The progress of the thread that applies entries.
 #[derive(Debug)]
 struct Progress {
-    /// The last applied entry, which only its own transaction sees.
+    /// The position of the last applied entry. Only the open transaction sees its effects.
     applied: AtomicU64,
-    /// The last entry that readers see.
+    /// The position of the last entry whose effects readers see.
     committed: AtomicU64,
 }
 
-/// An index that was opened, before its thread runs.
+/// An index that was opened, but whose thread is not running.
 pub(crate) struct OpenedIndex {
     path: PathBuf,
     cache: usize,
@@ -110,13 +110,13 @@ pub(crate) struct OpenedIndex {
 pub(crate) enum IndexError {
     #[error("the index cannot be read: {0}")]
     Database(String),
-    #[error("the index has stopped; look at what the node said last, and start it again")]
+    #[error("the index has stopped; read the last messages of the node, and restart it")]
     Stopped,
     #[error("the index cannot be copied to {}: {reason}", path.display())]
     Copy { path: PathBuf, reason: String },
-    #[error("the index is in memory, where there is nothing to compact")]
+    #[error("the index is in memory, so there is nothing to compact")]
     InMemory,
-    #[error("a compaction runs already; wait for its end")]
+    #[error("a compaction is already running; wait for its end")]
     Compacting,
 }
 
@@ -132,7 +132,7 @@ impl OpenedIndex {
         OpenedIndex::open_file(dir, FILE, CACHE)
     }
 
-    /// Like [`OpenedIndex::open`], with this many bytes of cache.
+    /// Opens an index like [`OpenedIndex::open`], with a cache of `cache` bytes.
     pub fn open_with(dir: Option<&Path>, cache: usize) -> Result<OpenedIndex, StartError> {
         OpenedIndex::open_file(dir, FILE, cache)
     }
@@ -166,7 +166,7 @@ impl OpenedIndex {
             ..State::default()
         });
         if dir.is_some() {
-            // What is left of a compaction that was cut off.
+            // The copy of an interrupted compaction is removed.
             let _ = std::fs::remove_file(compaction::beside(&path));
         }
         Ok(OpenedIndex {
@@ -201,7 +201,7 @@ impl OpenedIndex {
         Ok((state.log, state.position))
     }
 
-    /// Opens a copy of an index, of another name.
+    /// Opens a copy of an index, which has another file name.
     ///
     /// # Errors
     /// If the index belongs to something else, or is damaged.
@@ -218,11 +218,12 @@ impl OpenedIndex {
         if found.verify()? == of {
             return Ok(());
         }
-        let reason = redb::Error::Corrupted("it is of another log or position".to_owned());
+        let reason =
+            redb::Error::Corrupted("the index belongs to another log or position".to_owned());
         Err(StartError::database(&found.path, reason))
     }
 
-    /// Continues from another node's index, which was [verified](Opened::verify_copy).
+    /// Replaces this index by another node's index, which was [verified](OpenedIndex::verify_copy).
     ///
     /// # Errors
     /// If the file cannot be replaced.
@@ -248,7 +249,7 @@ impl OpenedIndex {
         OpenedIndex::open_with(Some(directory), cache)
     }
 
-    /// Copies it into a new file.
+    /// Copies the index into a new file.
     ///
     /// # Errors
     /// If the index cannot be read, or the copy cannot be written.
@@ -262,7 +263,7 @@ impl OpenedIndex {
         copied.map_err(|error| StartError::database(&path, error))
     }
 
-    /// Compacts its file. Returns its bytes before and after.
+    /// Compacts the file of the index. Returns the size of the file in bytes before and after.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -270,7 +271,7 @@ impl OpenedIndex {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
         let before = length(&self.path);
         let done = guard(|| {
-            // It stops each time when it has come some way.
+            // Each call compacts a part of the file, until nothing is left to compact.
             while self
                 .database
                 .compact()
@@ -304,7 +305,7 @@ impl OpenedIndex {
     /// Sets the log to apply. [`OpenedIndex::record_log`] makes the choice durable.
     ///
     /// # Errors
-    /// If the index belongs to another log, even if it has applied nothing of it yet.
+    /// If the index belongs to another log, even if it has not applied any of that log's entries.
     pub fn adopt(&mut self, log: u64) -> Result<(), StartError> {
         if self.state.log == 0 && self.state.position == 0 {
             self.state.log = log;
@@ -360,8 +361,8 @@ impl OpenedIndex {
         embedded::is_identity(self.state.log)
     }
 
-    /// Starts the thread. It ends when the feed's senders are gone, after a last checkpoint;
-    /// `checkpoint` receives the position of every one.
+    /// Starts the thread. The thread ends after a last checkpoint when all senders of the feed are dropped.
+    /// `checkpoint` receives the position of every checkpoint.
     pub fn start(
         self,
         feed: Receiver<Vec<Entry>>,
@@ -383,7 +384,7 @@ impl OpenedIndex {
             applied: AtomicU64::new(position),
             committed: AtomicU64::new(position),
         });
-        // Unbounded, and short: one for each reader that waits.
+        // Unbounded, but short: each waiting reader has at most one request.
         let (wanted, wants) = crossbeam_channel::unbounded();
         let (advanced, applied) = watch::channel(position);
         let (runs, running) = watch::channel(());
@@ -404,10 +405,10 @@ impl OpenedIndex {
         };
         let run = move || {
             if let Err(error) = guard(|| writer.run()) {
-                // Waiting threads see that it has ended.
+                // The error ends all waits for this thread.
                 writer.fail(&error);
             }
-            // Nothing of it is open any more when others hear of its end.
+            // The writer is dropped before the end of the thread is reported, so that no file is open afterwards.
             drop(writer);
             drop(runs);
         };
@@ -455,18 +456,18 @@ fn format(database: &Database) -> Result<Option<u32>, redb::Error> {
 }
 
 impl Index {
-    /// True if its thread runs.
+    /// True if the thread of the index is running.
     pub fn is_up(&self) -> bool {
         self.applied.has_changed().is_ok()
     }
 
-    /// Waits until its thread has ended, because the index or the log has failed.
+    /// Waits until the thread of the index has ended, because the index or the log has failed.
     pub async fn ended(&self) {
         let mut running = self.running.clone();
         while running.changed().await.is_ok() {}
     }
 
-    /// The position of the entry applied last.
+    /// Returns the position of the last applied entry.
     pub fn applied(&self) -> u64 {
         *self.applied.borrow()
     }
@@ -478,7 +479,7 @@ impl Index {
         reached.map(drop).map_err(|_| IndexError::Stopped)
     }
 
-    /// Reads a state that contains everything applied before the call, on a thread that may block.
+    /// Reads a state that contains all entries applied before the call. `work` runs on a thread for blocking work.
     pub async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error> + Send + 'static,

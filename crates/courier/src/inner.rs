@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
 
-/// See the [module](self).
+/// The parts of a running node. See the [module](self).
 pub(crate) struct Inner {
     pub log: Arc<dyn Log>,
     pub index: Index,
@@ -36,18 +36,18 @@ pub(crate) struct Inner {
     pub readiness: Readiness,
     pub disk: Disk,
     pub unread: Unread,
-    /// The permits for recipients of messages in flight, except messages to few.
+    /// The permits for recipients of messages in flight. Messages to few recipients need no permits.
     pub fanout: Arc<Semaphore>,
     pub recipients: Arc<Recipients>,
     pub limits: Limits,
     pub origins: Arc<[String]>,
     pub registration: Registration,
-    /// The OpenAPI document, made on the first request.
+    /// The OpenAPI document, which is created on the first request.
     pub document: OnceLock<bytes::Bytes>,
     /// The start options.
     pub options: Options,
     pub threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Whether the node is shutting down.
+    /// True if the node is shutting down.
     pub closing: watch::Sender<bool>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Index(#[from] IndexError),
     #[error(
-        "this was not stored within {} s; whether it will be is not known, so try again with the same Idempotency-Key", .0.as_secs()
+        "the change was not stored within {} s, but may be stored later, so try again with the same Idempotency-Key", .0.as_secs()
     )]
     Late(Duration),
 }
@@ -91,7 +91,7 @@ impl Inner {
         self.log.reads()
     }
 
-    /// Waits until everything is applied that was durable, on any node, before this call.
+    /// Waits until all entries that were durable on any node before this call are applied.
     pub async fn caught_up(&self) -> Result<(), Failure> {
         let end = self.log.end().await?;
         Ok(self.index.reached(end).await?)
@@ -115,7 +115,7 @@ impl Inner {
         Ok((position.acknowledged.max(noted), position.last))
     }
 
-    /// Whether commands are taken now.
+    /// True if the node accepts commands now.
     pub fn is_up(&self) -> bool {
         self.disk.room().is_ok()
             && self.log.is_up()
@@ -124,10 +124,10 @@ impl Inner {
             && !*self.closing.borrow()
     }
 
-    /// Waits until the node cannot use its open files any more, because one of them could not be written or read.
+    /// Waits until the node must reopen its files, because one of them could not be written or read.
     pub async fn failed(&self) {
         self.index.ended().await;
-        // Reopening does not help a log that has lost entries.
+        // If the log has lost entries, reopening does not help.
         if self.log.has_stopped() || *self.closing.borrow() {
             std::future::pending::<()>().await;
         }
@@ -145,7 +145,7 @@ impl Inner {
     }
 }
 
-/// Waits; `false` if the node is shutting down.
+/// Waits for a time. Returns `false` if the node is shutting down.
 pub(crate) async fn wait(node: &Inner, time: Duration) -> bool {
     tokio::select! {
         () = tokio::time::sleep(time) => true,

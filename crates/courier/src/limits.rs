@@ -90,7 +90,7 @@ impl Limits {
     pub fn check(&self) -> Result<(), String> {
         const SHORTEST: Duration = Duration::from_millis(1);
         const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-        // As much memory as two hashes at a time may take on any machine.
+        // Two concurrent hashes with this much memory fit into any machine.
         const MOST_MEMORY: u32 = 1 << 20;
         let times = [
             ("--heartbeat", self.heartbeat),
@@ -98,7 +98,7 @@ impl Limits {
         ];
         for (flag, time) in times {
             if !(SHORTEST..=LONGEST).contains(&time) {
-                return Err(format!("{flag} is from 1ms to 24h, not {time:?}"));
+                return Err(format!("{flag} must be from 1ms to 24h, not {time:?}"));
             }
         }
         if self.page_bytes < 1024 {
@@ -135,15 +135,15 @@ impl Limits {
     }
 }
 
-/// Bytes of a user's name.
+/// The maximum length of a user's name in bytes.
 pub(crate) const LONGEST_NAME: usize = 64;
-/// Maximum characters of a password.
+/// The minimum length of a password in characters.
 pub(crate) const SHORTEST_PASSWORD: usize = 8;
-/// Bytes of a password.
+/// The maximum length of a password in bytes.
 pub(crate) const LONGEST_PASSWORD: usize = 1024;
-/// Bytes of a conversation's title.
+/// The maximum length of a conversation's title in bytes.
 pub(crate) const LONGEST_TITLE: usize = 256;
-/// Bytes of an idempotency key.
+/// The maximum length of an idempotency key in bytes.
 pub(crate) const LONGEST_KEY: usize = 255;
 /// The maximum bytes of pages of all users that clients have not read yet (503).
 pub(crate) const MOST_UNREAD: usize = 256 << 20;

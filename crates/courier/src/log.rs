@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     pub position: u64,
     /// The command; `None` if the entry is not a command of this service and has no effect.
     pub command: Option<Command>,
-    /// The time at which the log accepted it, by the log's clock.
+    /// The time at which the log accepted the command, by the log's clock.
     pub taken: Millis,
     /// The digest that identifies the entry.
     pub digest: Digest,
@@ -41,7 +41,7 @@ pub(crate) type Digest = [u8; 16];
 /// The channel to the thread that applies the entries of a log.
 pub(crate) type Feed = crossbeam_channel::Sender<Vec<Entry>>;
 
-/// See the [module](self).
+/// The log. See the [module](self).
 pub(crate) trait Log: Send + Sync + 'static {
     /// Submits a command.
     ///
@@ -55,13 +55,13 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// Releases the entries up to this position, which are durable elsewhere: this node will not need them.
     fn forget(&self, position: u64);
 
-    /// Returns the time limit of a command; `None` if only the local disk limits it.
+    /// Returns the time limit of a command. `None` if the log has no server, so that only the local disk can delay it.
     fn patience(&self) -> Option<Duration>;
 
     /// Returns the newest version of commands that all nodes can read.
     fn reads(&self) -> u8;
 
-    /// Whether the log takes commands now.
+    /// True if the log accepts commands now.
     fn is_up(&self) -> bool;
 
     /// True if the log has lost entries, so that reopening does not help.
@@ -76,21 +76,21 @@ pub(crate) trait Log: Send + Sync + 'static {
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LogError {
     /// The command was not accepted.
-    #[error("more than {0} changes are under way; try again in a moment")]
+    #[error("more than {0} changes are in progress; try again in a moment")]
     Busy(usize),
     /// The disk or server failed.
     #[error(
-        "the log cannot be written: {0}; whether this was stored is not known, so try again with the same Idempotency-Key"
+        "the log cannot be written: {0}; the change may have been stored, so try again with the same Idempotency-Key"
     )]
     Failed(String),
     /// The server cannot be reached.
-    #[error("the log cannot be asked: {0}; try again in a moment, or another node")]
+    #[error("the log cannot be reached: {0}; try again in a moment, or use another node")]
     Unreachable(String),
     /// The disk is full.
     #[error("{0}")]
     Full(String),
     /// A node that cannot read this command is still running.
-    #[error("nodes of an older version run still; this can be done when all are upgraded")]
+    #[error("some nodes run an older version; this request works after all nodes are upgraded")]
     OlderNodes,
     /// The log has lost or changed entries: the node refuses all requests until it is restarted.
     #[error("this node has stopped: {0}")]

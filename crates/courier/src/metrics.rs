@@ -45,7 +45,7 @@ pub(crate) struct RefusalLabel {
 
 impl Metrics {
     pub fn new() -> Metrics {
-        // From 0.1 ms to 3.3 s.
+        // Buckets from 0.1 ms to 3.3 s.
         let buckets = (0..16).map(|power| 0.0001 * f64::from(1 << power));
         Metrics {
             requests: Family::default(),
@@ -85,11 +85,15 @@ impl Metrics {
         );
         registry.register(
             "groups",
-            "Group commits of the log, one fsync each",
+            "Group commits of the log, each with one fsync",
             all.groups,
         );
         registry.register("posted", "Messages stored", all.posted);
-        registry.register("repeated", "Posts that were stored before", all.repeated);
+        registry.register(
+            "repeated",
+            "Repeated posts whose message was already stored",
+            all.repeated,
+        );
         registry.register("delivered", "Messages written to sockets", all.delivered);
         registry.register(
             "caught_up",
@@ -98,19 +102,19 @@ impl Metrics {
         );
         registry.register(
             "overflows",
-            "Mailboxes and sockets left to the durable queue",
+            "Times that a mailbox or socket was full and its messages were left in the durable queue",
             all.overflows,
         );
         registry.register("acknowledged", "Acknowledgements", all.acknowledged);
         registry.register(
             "expired",
-            "Messages removed for their age or for room",
+            "Messages removed because of age or size",
             all.expired,
         );
         registry.register("snapshots", "Snapshots stored for new nodes", all.snapshots);
         registry.register(
             "compactions",
-            "Compactions of the index that were due",
+            "Automatic compactions of the index",
             all.compactions,
         );
         registry.register("dead_peers", "Sockets closed as silent", all.dead_peers);
@@ -119,7 +123,7 @@ impl Metrics {
         registry.register("online", "Users with a socket on this node", all.online);
         registry.register(
             "post_seconds",
-            "From a POST to its answer, in seconds",
+            "Time from a POST to its answer, in seconds",
             all.post_seconds,
         );
         if let Some(bytes) = corsair::resident_memory() {

@@ -40,13 +40,13 @@ impl fmt::Display for ConversationId {
 pub struct Millis(pub u64);
 
 impl Millis {
-    /// The time of the system's clock.
+    /// Returns the current time of the system's clock.
     pub fn now() -> Millis {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Millis(since.map_or(0, |since| since.as_millis() as u64))
     }
 
-    /// The day since 1970.
+    /// Returns the number of the day since 1970.
     pub(crate) fn day(self) -> u64 {
         self.0 / (24 * 60 * 60 * 1000)
     }
@@ -61,12 +61,12 @@ pub(crate) struct User {
     pub created: Millis,
 }
 
-/// The public half of a token, by which its session is found.
+/// The public half of a token, which identifies its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct SessionId(pub [u8; 16]);
 
 impl SessionId {
-    /// Parses the displayed form; `None` if the text is not one.
+    /// Parses the displayed form; `None` if the text is not a session id.
     pub fn parse(text: &str) -> Option<SessionId> {
         let mut id = [0; 16];
         match BASE64URL_NOPAD.decode_len(text.len()) {
@@ -116,7 +116,7 @@ impl Conversation {
 pub struct Message {
     /// The conversation of the message.
     pub conversation: ConversationId,
-    /// Its number in the conversation, from 1 on.
+    /// The number of the message in the conversation, from 1.
     pub number: u64,
     /// The sender of the message.
     pub sender: UserId,

@@ -38,7 +38,7 @@ pub(crate) fn normalized(name: &str) -> String {
 /// # Errors
 /// The reason why the name is invalid.
 pub(crate) fn check(name: &str) -> Result<String, String> {
-    // Normal form C is at most three times as long.
+    // Normal form C may be up to three times as long, so very long names are refused before they are normalised.
     let name = match name.len() <= 3 * LONGEST_NAME {
         true => normalized(name),
         false => name.to_owned(),
@@ -50,7 +50,7 @@ pub(crate) fn check(name: &str) -> Result<String, String> {
         ));
     }
     if name.trim() != name {
-        return Err("a name has no spaces at its ends".to_owned());
+        return Err("a name must not begin or end with a space".to_owned());
     }
     let odd = |c: &char| {
         let space = c.is_whitespace() && *c != ' ';
@@ -59,7 +59,7 @@ pub(crate) fn check(name: &str) -> Result<String, String> {
     };
     match name.chars().find(odd) {
         Some(c) => Err(format!(
-            "a name has only characters that are seen; leave out U+{:04X}",
+            "a name has only visible characters; remove U+{:04X}",
             u32::from(c)
         )),
         None => Ok(name),

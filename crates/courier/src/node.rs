@@ -95,7 +95,7 @@ impl Node {
             metrics.clone(),
             limits.clone(),
         );
-        // Groups of entries that may wait to be applied.
+        // The number of groups of entries that may wait to be applied.
         let (feed, entries) = crossbeam_channel::bounded(64);
         let closing = watch::Sender::new(false);
         let mut threads = Vec::new();
@@ -176,12 +176,12 @@ impl Node {
             threads: Mutex::new(threads),
             closing,
         });
-        // What was durable before is there before the first request.
+        // Entries that were durable before the start are applied before the first request.
         let _ = inner.caught_up().await;
         if let Some(following) = following {
             let inner = inner.clone();
             tokio::spawn(async move {
-                // Its clients have to go elsewhere when the log cannot be followed any more.
+                // When the log can no longer be followed, sockets are closed, so that clients connect to other nodes.
                 let _ = following.await;
                 inner.hub.close().await;
             });
@@ -207,8 +207,8 @@ impl Node {
         Ok(node)
     }
 
-    /// Copies everything acknowledged so far into a new file while the node serves. Returns the last entry of
-    /// the log that the copy contains.
+    /// Copies all acknowledged data into a new file while the node serves. Returns the position of the last entry of
+    /// the log in the copy.
     ///
     /// # Errors
     /// If the file already exists or cannot be written.
@@ -216,8 +216,7 @@ impl Node {
         self.inner.backup(to).await
     }
 
-    /// Returns the space of removed messages to the system while the node serves. Returns the bytes of the index before
-    /// and after.
+    /// Removes unused space from the index while the node serves. Returns the bytes of the index before and after.
     ///
     /// # Errors
     /// If the copy cannot be written.
@@ -240,7 +239,7 @@ impl Node {
         let threads = std::mem::take(&mut *inner.threads.lock());
         let join = move || {
             for thread in threads {
-                // One that panicked has said so.
+                // A thread that panicked has already reported the panic.
                 let _ = thread.join();
             }
         };
@@ -266,12 +265,12 @@ pub(crate) async fn connect(
     Ok((connected, key))
 }
 
-/// Reads the key in this file.
+/// Reads the key from this file.
 fn key(path: Option<&Path>) -> Result<Key, StartError> {
     const SHORTEST: usize = 16;
     let Some(path) = path else {
         return Err(StartError::Setting(
-            "nodes that share a log need a key in common: give each --nats-key FILE with the same content; `head -c 32 /dev/urandom | base64 > FILE` makes one".to_owned(),
+            "nodes that share a log need a common key: give each --nats-key FILE with the same content; `head -c 32 /dev/urandom | base64 > FILE` creates one".to_owned(),
         ));
     };
     let refused = |reason: String| StartError::Key {
@@ -282,7 +281,7 @@ fn key(path: Option<&Path>) -> Result<Key, StartError> {
     let secret = text.trim_ascii();
     if secret.len() < SHORTEST {
         return Err(refused(format!(
-            "it has {} bytes, and needs {SHORTEST} at least; `head -c 32 /dev/urandom | base64` makes a good one",
+            "the file has {} bytes and needs at least {SHORTEST}; `head -c 32 /dev/urandom | base64` creates a suitable key",
             secret.len()
         )));
     }
@@ -296,7 +295,7 @@ async fn write_acknowledgements(node: Arc<Inner>) {
     }
 }
 
-/// Sends all users the changes of presence.
+/// Sends changes of presence to all users.
 async fn tell(node: Arc<Inner>) {
     let mut pause = Duration::ZERO;
     while wait(&node, pause).await {

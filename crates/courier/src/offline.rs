@@ -1,8 +1,8 @@
-//! Copies, compacts and restores the data in a directory, whether a node runs on them or not.
+//! Copies, compacts and restores the data in a directory, with or without a running node.
 //!
 //! A running node is asked over a [socket](crate::control) in the directory, which only the owner of the directory can
-//! reach. A restored backup begins its own log after the last entry that it contains; a node with a shared stream
-//! continues reading the stream there.
+//! use. The log of a restored backup begins after the last entry in the backup. A node with a shared stream continues
+//! to read the stream from there.
 
 use crate::backup::{BackupError, begin, finish, part, unusable};
 use crate::disk::blocking;
@@ -17,8 +17,8 @@ use std::path::Path;
 /// The name of the index during a restore.
 const RESTORED: &str = "index.restore";
 
-/// Copies the data in this directory into a new file, whether a node runs on them or not. Returns the last entry of the
-/// log in the copy.
+/// Copies the data in this directory into a new file, with or without a running node. Returns the position of the last
+/// entry of the log in the copy.
 ///
 /// # Errors
 /// If the file already exists or cannot be written, or there are no data.
@@ -45,7 +45,7 @@ pub async fn backup(data: &Path, to: &Path) -> Result<u64, BackupError> {
     }
 }
 
-/// Returns the space of removed messages to the system. Returns the bytes of the index before and after.
+/// Removes unused space from the index. Returns the bytes of the index before and after.
 ///
 /// # Errors
 /// If the copy cannot be written, or the directory has no data.
@@ -72,7 +72,7 @@ pub async fn compact(data: &Path) -> Result<(u64, u64), BackupError> {
 /// Returns the error for an unexpected answer, which a node of another version may give.
 fn unexpected(answer: &str) -> BackupError {
     BackupError::Refused(format!(
-        "the node has answered {answer:?}; is it of another version?"
+        "the node has answered {answer:?}; use the program's version that runs the node"
     ))
 }
 
@@ -103,7 +103,7 @@ pub(crate) async fn opened(data: &Path) -> Result<Offline, BackupError> {
     Ok(Offline::Index(index))
 }
 
-/// Restores a backup into a directory without data. It reads the whole backup, so that damage is found now.
+/// Restores a backup into a directory without data. The complete backup is read, so that damage is found now.
 ///
 /// # Errors
 /// If the directory contains data, or the backup cannot be read.
@@ -140,7 +140,7 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
     std::fs::File::open(from).map_err(unusable(from))?;
     private_directory(data).map_err(unusable(data))?;
     let restored = data.join(RESTORED);
-    // What an interrupted attempt has left may have another mode.
+    // The file of an interrupted attempt is removed, because it may have other permissions.
     let _ = std::fs::remove_file(&restored);
     let brought = (|| {
         copy(from, &restored).map_err(unusable(&restored))?;

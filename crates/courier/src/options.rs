@@ -25,16 +25,16 @@ pub struct Options {
     pub nats_ca: Option<PathBuf>,
     /// The number of entries of the stream after which a snapshot is stored for new nodes; by default a million.
     pub nats_snapshot: Option<u64>,
-    /// Origins from which browsers may connect, besides the node's own.
+    /// Origins from which browsers may connect, in addition to the node's own.
     pub origins: Vec<String>,
     /// The users who may create an account.
     pub registration: Registration,
-    /// Messages older than this are removed.
+    /// The age above which messages are removed; `None` keeps all messages.
     pub keep: Option<Duration>,
-    /// The maximum bytes of all messages, beyond which the oldest are removed.
+    /// The maximum bytes of all messages. Above it the oldest messages are removed. `None` means no limit.
     pub keep_bytes: Option<u64>,
-    /// The number of unused bytes in the index's file at which it is compacted, if they are also half of it; by default
-    /// 256 MiB.
+    /// The number of unused bytes in the index's file above which it is compacted, if at least half of the file is
+    /// unused; by default 256 MiB.
     pub waste: Option<u64>,
     /// The size of the index's cache in bytes; by default 128 MiB.
     pub cache: Option<usize>,
@@ -56,7 +56,7 @@ pub enum Registration {
 
 impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A secret is not printed.
+        // A secret must not be printed.
         f.write_str(match self {
             Registration::Open => "Open",
             Registration::Token(_) => "Token(…)",
@@ -67,7 +67,7 @@ impl fmt::Debug for Registration {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A URL may hold a password.
+        // A URL may contain a password.
         let nats = self.nats.as_deref().map(without_secrets);
         f.debug_struct("Options")
             .field("data", &self.data)

@@ -1,5 +1,4 @@
-//! Passwords, hashed with Argon2id on threads that may block, at most as many at once as there are
-//! cores.
+//! Passwords, hashed with Argon2id on threads for blocking work. At most one hash per core is computed at a time.
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
@@ -21,7 +20,7 @@ pub(crate) struct Passwords {
     absent: OnceLock<String>,
 }
 
-/// A password was not hashed or checked.
+/// Why a password was not hashed or checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasswordError {
     #[error("{MOST_WAITING} passwords wait to be checked; try again in a moment")]

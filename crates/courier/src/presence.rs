@@ -1,8 +1,7 @@
 //! The online users, on this node and on others.
 //!
-//! A user is online while there is a socket on any node. Changes are sent to all users in batches.
-//! A batch waits longer the more users there are, so that ten thousand users who connect at once do
-//! not cause a hundred million frames.
+//! A user is online while there is a socket on any node. Changes are sent to all users in batches. The more users are
+//! online, the longer a batch waits. So ten thousand users who connect at once do not cause a hundred million frames.
 
 pub(crate) mod shared;
 
@@ -17,9 +16,9 @@ use std::time::Duration;
 
 /// The minimum time for which a batch waits.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The additional time for each recipient.
+/// The additional waiting time of a batch for each recipient.
 const EACH: Duration = Duration::from_micros(50);
-/// Changes kept for other nodes; beyond this number other nodes receive a complete list again.
+/// The maximum number of changes stored for other nodes. Beyond this number other nodes receive a complete list again.
 const MOST_CHANGES: usize = 1 << 14;
 
 /// Frames about users who came online and went offline, which are the same for all recipients.
@@ -31,7 +30,7 @@ pub(crate) struct PresenceUpdate {
 /// The identity of a node, for the lifetime of its process.
 pub(crate) type NodeId = u64;
 
-/// See the [module](self).
+/// The online users. See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Presence {
     inner: Mutex<Inner>,
@@ -40,9 +39,9 @@ pub(crate) struct Presence {
 #[derive(Debug, Default)]
 struct Inner {
     users: BTreeMap<UserId, Online>,
-    /// Whether users were online in the last update.
+    /// The users whose status has changed, and whether each was online in the last update.
     changed: HashMap<UserId, (bool, Arc<str>)>,
-    /// Changes to send to other nodes, if there are any.
+    /// Changes to send to other nodes, if there are other nodes.
     changes: Option<Changes>,
 }
 
@@ -56,9 +55,9 @@ struct Online {
 /// Changes on this node since the last update to other nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Changes {
-    /// These; `true` if the user came.
+    /// All changes; `true` if the user came online.
     Some(Vec<(UserInfo, bool)>),
-    /// More than are kept.
+    /// More changes than are stored.
     TooMany,
 }
 
@@ -71,7 +70,7 @@ impl Changes {
     }
 }
 
-/// The number that stands for this node.
+/// The number that stands for this node in the list of a user.
 const HERE: NodeId = 0;
 
 impl Presence {
@@ -94,7 +93,7 @@ impl Presence {
         self.inner.lock().came(node, info);
     }
 
-    /// A user has left another node.
+    /// Records that a user has no socket on another node any more.
     pub fn left_from(&self, node: NodeId, user: UserId) {
         self.inner.lock().left(node, user);
     }
@@ -117,8 +116,7 @@ impl Presence {
         self.inner.lock().on(HERE)
     }
 
-    /// Returns the changes on this node since the last call. From the first call on, changes are
-    /// recorded for the next one.
+    /// Returns the changes on this node since the last call. The first call starts the recording of changes.
     pub fn changes(&self) -> Changes {
         let mut inner = self.inner.lock();
         let none = Changes::Some(Vec::new());
@@ -140,7 +138,7 @@ impl Presence {
         (inner.users.len(), users, rest.next().is_some())
     }
 
-    /// The update for all users, and the time to wait before the next call.
+    /// Returns the update for all users, and the time to wait before the next call.
     pub fn update(&self) -> (Option<Arc<PresenceUpdate>>, Duration) {
         let mut inner = self.inner.lock();
         let pause = SHORTEST.max(EACH * u32::try_from(inner.users.len()).unwrap_or(u32::MAX));

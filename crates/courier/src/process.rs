@@ -5,8 +5,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The exit code of a process that a signal has ended.
 pub const INTERRUPTED: u8 = 130;
 
-/// Raises the limit of open files to the maximum for this process, because every connection is one. If the system
-/// refuses, the limit stays, and connections beyond it wait.
+/// Raises the limit of open files to the maximum for this process, because every connection needs a file. If the system
+/// refuses, the limit is unchanged, and connections beyond it wait.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -16,7 +16,7 @@ pub fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
-/// Waits for Ctrl-C or SIGTERM, counted from this call on. A second one ends the process.
+/// Waits for Ctrl-C or SIGTERM. Signals since this call count. A second signal ends the process.
 pub fn asked_to_end() -> impl Future<Output = ()> + Send {
     let first = signalled();
     async {
@@ -51,7 +51,7 @@ fn signalled() -> impl Future<Output = ()> + Send {
         signal(SignalKind::terminate()),
     );
     async {
-        // If the system gives no handler, the signal ends the process as it would anyway.
+        // If no handler can be installed, the signal ends the process by default.
         let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
             return std::future::pending().await;
         };

@@ -52,12 +52,12 @@ impl Rates {
         let count = count.min(self.most_recipients);
         match self.recipients.check_key_n(&user, count) {
             Ok(checked) => checked.map_err(|no| self.wait(&no)),
-            // Not more than the quota, by the line above.
+            // The number of recipients is at most the quota, so this error cannot occur.
             Err(_) => Ok(()),
         }
     }
 
-    /// Counts an attempt of somebody unknown.
+    /// Counts an attempt of an unknown client.
     pub fn stranger(&self, address: IpAddr) -> Result<(), Duration> {
         let checked = self.strangers.check_key(&address);
         checked.map_err(|no| self.wait(&no))

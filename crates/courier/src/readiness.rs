@@ -1,6 +1,6 @@
 //! Checks whether the node was able to make a write durable recently.
 //!
-//! Every command that leaves the log proves it. If there was none for [`FRESH`], a probe is written: a command that
+//! Every command that becomes durable proves it. If there was none for [`FRESH`], a probe is written: a command that
 //! changes nothing and passes through log and index like a message. Only one probe is in progress at a time, however
 //! many clients ask.
 
@@ -19,13 +19,13 @@ const FRESH: Duration = Duration::from_secs(5);
 /// The time limit of a probe.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// See the [module](self).
+/// The check of durable writes. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Readiness {
     started: Instant,
     last_write: Mutex<Option<Instant>>,
     is_probing: AtomicBool,
-    /// Changes when a probe ends.
+    /// A channel that is notified when a probe ends.
     probed: watch::Sender<()>,
 }
 
@@ -81,7 +81,7 @@ impl Inner {
 /// Writes a command that changes nothing.
 async fn probe(node: Arc<Inner>) {
     let nothing = Command::Acknowledge(Vec::new());
-    // If it fails, there is no fresh write.
+    // If the write fails, the time of the last durable write is unchanged.
     let _ = node.command(nothing).await;
     node.readiness.is_probing.store(false, Release);
     node.readiness.probed.send_replace(());

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::SeqCst;
 /// The number of entries at which the cache is emptied.
 const CACHED: usize = 1 << 20;
 
-/// See the [module](self).
+/// A cache of the number of recipients. See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Recipients {
     known: RwLock<HashMap<ConversationId, u32>>,
@@ -29,7 +29,7 @@ impl Recipients {
         };
         match known {
             Some(count) => Ok(count),
-            // Boxed, because it is rare and would enlarge every request's future.
+            // The future is boxed, because it is rarely used and would enlarge the future of every request.
             None => Box::pin(self.look_up(id, index)).await,
         }
     }
@@ -51,7 +51,7 @@ impl Recipients {
         Ok(count)
     }
 
-    /// The members of a conversation have changed.
+    /// Removes a conversation whose members have changed from the cache.
     pub fn forget(&self, id: ConversationId) {
         let mut known = self.known.write();
         self.changes.fetch_add(1, SeqCst);

@@ -28,7 +28,7 @@ pub async fn reseed(options: Options) -> Result<u64, BackupError> {
     let mut index = match opened(&data).await? {
         Offline::Index(index) => index,
         Offline::Node(node) => {
-            // When it has closed, the index has all of the log.
+            // After the close, the index has applied the complete log.
             node.close().await;
             drop(node);
             let data = data.clone();

@@ -14,12 +14,12 @@ use std::time::Duration;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The minimum interval. Checks are made at least ten times within the age limit.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-/// Messages that are removed at a time.
+/// The maximum number of messages that are removed by one command.
 const TOGETHER: u32 = 256;
-/// Pause between two steps, so that other commands have their turn.
+/// The pause between two such commands, so that other commands are not delayed.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// See the [module](self).
+/// The rule for removing messages. See the [module](self).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retention {
     keep: Option<Duration>,
@@ -40,14 +40,14 @@ impl Retention {
 
     /// Removes messages as long as the node runs.
     pub async fn run(self, node: Arc<Inner>) {
-        // With a size, what came since the last look may be much.
+        // With a size limit, checks are frequent, because many messages may arrive between two checks.
         let pause = match self.keep_bytes {
             Some(_) => self.pause.min(Duration::from_secs(1)),
             None => self.pause,
         };
         while wait(&node, pause).await {
             match self.remove(&node).await {
-                // Another time.
+                // Removal is tried again after the next pause.
                 Ok(()) | Err(Failure::Log(_) | Failure::Late(_)) => {}
                 Err(error) => tracing::warn!("old messages cannot be removed: {error}"),
             }
@@ -61,7 +61,7 @@ impl Retention {
                 most: TOGETHER,
             };
             match node.command(command).await? {
-                // Another node was faster.
+                // Another node has already removed the messages.
                 CommandResult::Expired(0) => return Ok(()),
                 CommandResult::Expired(count) => node.metrics.expired.inc_by(count.into()),
                 _ => unreachable!("what was removed was counted"),

@@ -13,8 +13,9 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 
 const MAGIC: &[u8; 4] = b"cou2";
-/// The newest version that this program can read. Raise it with every change of a command: a new variant at the end has
-/// the new version (see [`Command::version`](crate::command::Command::version)), all others keep theirs.
+/// The newest version that this program can read. Increase it with every change of the commands. A new variant is added
+/// at the end and has the new version (see [`Command::version`](crate::command::Command::version)); all other variants
+/// keep their versions.
 pub(crate) const NEWEST: u8 = 4;
 /// The first version.
 pub(crate) const FIRST: u8 = 1;

@@ -62,7 +62,7 @@ impl Sessions {
         if let Some(found) = self.cached(token) {
             return Ok(found);
         }
-        // Boxed, because it is rare and would enlarge every request's future.
+        // The future is boxed, because it is rarely used and would enlarge the future of every request.
         let known = Box::pin(self.look_up(token.session, index)).await?;
         Ok(known.and_then(|known| known.bearer(token)))
     }

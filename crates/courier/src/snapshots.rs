@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of a snapshot's file in the data directory, while it is made or read.
+/// The file name of a snapshot in the data directory while it is written or read.
 const FILE: &str = "index.snapshot";
 /// The number of attempts of a node to start from the newest snapshot.
 const ATTEMPTS: u32 = 3;
@@ -19,12 +19,12 @@ const ATTEMPTS: u32 = 3;
 const AGAIN: Duration = Duration::from_secs(1);
 /// The interval of checks whether a snapshot is due.
 const PAUSE: Duration = Duration::from_secs(2);
-/// and after an attempt that has failed.
+/// The pause after a failed attempt.
 const FAILED: Duration = Duration::from_secs(60);
 /// The default number of entries between two snapshots.
 pub(crate) const EVERY: u64 = 1 << 20;
 
-/// Replaces an index that does not reach the stream's beginning, or is empty, by the newest snapshot, if there is one.
+/// Replaces an index that is empty, or ends before the stream begins, by the newest snapshot, if there is one.
 ///
 /// # Errors
 /// If entries are missing between the index, or the newest snapshot, and the stream.
@@ -52,7 +52,7 @@ pub(crate) async fn begin(
                     Ok(()) => {
                         let directory = scratch.directory.clone();
                         opened = blocking(move || opened.replace(&directory, FILE)).await?;
-                        tracing::info!("begins from a snapshot of entry {}", snapshot.position);
+                        tracing::info!("starts from a snapshot of entry {}", snapshot.position);
                         // The stream may have been trimmed again since then.
                         continue;
                     }
@@ -63,7 +63,7 @@ pub(crate) async fn begin(
             Ok(newest) => {
                 let newest = newest.map_or(0, |newest| newest.position);
                 return Err(connected.refused(format!(
-                    "the stream begins at entry {}, this node has applied {applied}, and the newest snapshot has {newest}: entries are missing in between; bring back the server's data",
+                    "the stream begins at entry {}, this node has applied {applied}, and the newest snapshot has {newest}: entries are missing in between; restore the server's data",
                     held.first
                 )));
             }
@@ -77,7 +77,7 @@ pub(crate) async fn begin(
                 )));
             }
             tracing::warn!(
-                "begins from the stream's first entry, as the newest snapshot cannot be read: {reason}"
+                "starts from the stream's first entry, because the newest snapshot cannot be read: {reason}"
             );
             return Ok(opened);
         }
@@ -109,7 +109,7 @@ pub(crate) async fn store(
     }
 }
 
-/// Downloads a snapshot and verifies all of it.
+/// Downloads a snapshot and verifies the complete file.
 async fn fetch(
     connected: &Connected,
     snapshots: &Snapshots,
@@ -123,10 +123,10 @@ async fn fetch(
     verified.map_err(|error| error.to_string())
 }
 
-/// The location of a snapshot, which is removed when this is dropped.
+/// The location of a snapshot file, which is removed when this value is dropped.
 struct Scratch {
     directory: PathBuf,
-    /// True if the directory was created for it, because the node has no data directory.
+    /// True if the directory was created for the snapshot, because the node has no data directory.
     is_own: bool,
 }
 
@@ -166,10 +166,10 @@ impl Drop for Scratch {
 /// Makes snapshots on the first of the running nodes, whenever enough entries were stored since the last one.
 pub(crate) struct Snapshotter {
     pub snapshots: Snapshots,
-    /// Whether this is the first node.
+    /// True if this node is the first of the running nodes.
     pub first: First,
     pub origin: u64,
-    /// Entries between two snapshots.
+    /// The number of entries between two snapshots.
     pub every: u64,
 }
 
@@ -185,7 +185,7 @@ impl Snapshotter {
             }
             if let Err(reason) = self.keep(&node).await {
                 pause = FAILED;
-                // Once, and not every minute.
+                // The same reason is logged only once.
                 if reason != said {
                     tracing::warn!("{reason}");
                     said = reason;
@@ -215,15 +215,15 @@ impl Snapshotter {
             node.metrics.snapshots.inc();
             if let Some(before) = last {
                 let trimmed = self.snapshots.trim(before.position).await;
-                trimmed.map_err(|reason| format!("the stream cannot be trimmed: {reason}; one that was made by an earlier version keeps everything"))?;
+                trimmed.map_err(|reason| format!("the stream cannot be trimmed: {reason}; a stream that an earlier version has created keeps all entries"))?;
             }
         }
         Ok(())
     }
 }
 
-/// True if there are enough entries since the last snapshot for another one. Long snapshots are made less often, so
-/// that storing them is not more work than storing the new entries.
+/// True if there are enough entries since the last snapshot. Longer snapshots are made less often, so that storing them
+/// is at most as much work as storing the new entries.
 fn is_due(entries: u64, every: u64, held: u64, length: u64) -> bool {
     entries >= every && held >= length / 2
 }

@@ -1,8 +1,7 @@
 //! Tokens, with which clients authenticate.
 //!
-//! A token is the public id of a session, by which it is found, and a secret of 256 random bits.
-//! Only the secret's hash is stored, and it is compared in constant time. Neither part is ever
-//! printed.
+//! A token consists of the public id of a session and a secret of 256 random bits. Only the hash of the secret is
+//! stored, and it is compared in constant time. Neither part is ever printed.
 
 use crate::model::SessionId;
 use data_encoding::BASE64URL_NOPAD;
@@ -46,7 +45,7 @@ impl Token {
         })
     }
 
-    /// The text that the client shows.
+    /// Returns the text of the token, which the client sends.
     pub fn reveal(&self) -> String {
         let mut bytes = [0; 48];
         bytes[..16].copy_from_slice(&self.session.0);

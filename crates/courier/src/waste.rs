@@ -1,21 +1,21 @@
 //! Compacts the index automatically when much of its file is unused.
 //!
-//! Space of removed data is reused within the file. So nothing needs to be done while the amount of data stays about
-//! the same; only when it shrinks, the file stays longer than necessary.
+//! The space of removed data is reused within the file. So nothing needs to be done while the amount of data stays
+//! about the same. Only if the amount shrinks, the file stays longer than necessary.
 
 use crate::index::IndexSize;
 use crate::inner::{Inner, wait};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two looks at the file.
+/// The pause between two checks of the file.
 const PAUSE: Duration = Duration::from_secs(3);
 /// The default number of unused bytes.
 pub(crate) const MOST: u64 = 256 << 20;
 
-/// Compacts the index whenever `most` bytes of its file, and half of it, are unused.
+/// Compacts the index whenever at least `most` bytes, and at least half of its file, are unused.
 pub(crate) async fn run(node: Arc<Inner>, most: u64) {
-    // The file's length after the last attempt: what did not help then does not help now.
+    // The length of the file after the last attempt. A file of this length is not compacted again.
     let mut before = 0;
     while wait(&node, PAUSE).await {
         let Ok(Some(room)) = node.index.room().await else {

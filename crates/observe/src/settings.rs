@@ -34,9 +34,9 @@ pub struct Settings {
     pub operations: Vec<String>,
     /// The meaning of time, which decides when records may be written.
     pub clock: Clock,
-    /// The graphs to write, in `json/` and `gml/`.
+    /// The directory that contains the written files.
     pub out: PathBuf,
-    /// Graphs to write, in `json/` and `gml/`.
+    /// The formats of graphs to write, in `json/` and `gml/`.
     pub graphs: Vec<GraphFormat>,
     /// The Neo4j database that receives the graph, if any.
     pub neo4j: Option<Neo4j>,

@@ -19,7 +19,7 @@ pub enum ServerMessage {
     /// A message of a conversation.
     #[serde(rename = "message:new")]
     Message {
-        /// Its sequence number in the user's queue.
+        /// The sequence number of the message in the user's queue.
         sequence: u64,
         /// The message itself.
         message: Message,

@@ -1,4 +1,4 @@
-//! The load generator as its users meet it: flags in, tables out.
+//! The load generator from the point of view of its users: flags and tables.
 
 #[path = "../../../courier/tests/program/terminal.rs"]
 mod terminal;
@@ -57,10 +57,10 @@ fn with_a_rate_times_count_from_when_a_message_was_meant_to_be_sent() {
         let of = |value: &serde_json::Value| value.as_u64().unwrap();
         (of(&load["post"]["total_ns"]), of(&load["wall_ns"]))
     };
-    // One after the other, they take no longer together than the whole load.
+    // Posts follow each other, so together they take no longer than the load.
     let (total, wall) = load("");
     assert!(total <= wall, "{total} {wall}");
-    // All were meant to be sent at once, so that each has waited for those before it.
+    // All posts are due at once, so each latency includes the earlier posts.
     let (total, wall) = load("--rate 1000000000");
     assert!(total > wall, "{total} {wall}");
 }
@@ -111,7 +111,7 @@ fn a_low_limit_of_open_files_is_raised() {
     );
 }
 
-/// What is posted shows on a terminal, and nowhere else.
+/// The progress bar appears only on a terminal.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_load_shows_its_progress_on_a_terminal_only() {
@@ -119,7 +119,7 @@ fn a_load_shows_its_progress_on_a_terminal_only() {
     let load = "--workers 1 --messages 40 --rate 100";
     let said = terminal.run(load);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
-    // `script` gives the command a terminal of its own.
+    // `script` runs the command on a terminal.
     let command = format!("{} {load}", PROGRAM);
     let said = Command::new("script")
         .args(["-qec", &command, "/dev/null"])

@@ -55,7 +55,7 @@ fn file<S: Clone + Send + Sync + 'static>(
                 HeaderValue::from_static("no-referrer"),
             ),
             (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-            // A node that was upgraded has another page.
+            // An upgraded node may serve another page, so browsers must ask each time.
             (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         ];
         (headers, content).into_response()

@@ -19,19 +19,19 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A new conversation.
+/// A conversation to be created.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewConversation {
-    /// One or more users, besides the caller.
+    /// One or more users in addition to the caller.
     #[schema(min_items = 1, max_items = 10_000)]
     recipients: Vec<UserId>,
     /// The title, without control characters.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 256)]
     title: Option<String>,
-    /// Find the conversation that one of both has begun so with the other, or begin it. For one
-    /// recipient.
+    /// True to return the existing pair conversation of the caller and the only recipient, whoever created it; a new
+    /// one is created if there is none.
     #[serde(default)]
     pair: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) struct ConversationView {
     title: Option<String>,
 }
 
-/// A conversation that was made or found.
+/// A conversation that was created or found.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Created {
     /// The number of the conversation.
@@ -63,7 +63,7 @@ pub(crate) struct Created {
 pub(crate) struct Conversations {
     /// The conversations by number.
     conversations: Vec<ConversationView>,
-    /// Whether there are more after these.
+    /// True if there are more conversations after these.
     more: bool,
 }
 
@@ -72,13 +72,13 @@ pub(crate) struct Conversations {
     post,
     path = "/conversations",
     params(
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description = "Chosen by the client: the same key finds what it has begun. Remembered for a day at least"),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description = "Chosen by the client. A request with the same key returns the conversation that the first request has created. Keys are remembered for at least a day"),
     ),
     request_body = NewConversation,
     security(("token" = [])),
     responses(
         (status = 201, body = Created),
-        (status = 200, description = "Begun before, by the same pair or under the same key", body = Created),
+        (status = 200, description = "Already created, as a pair or with the same key", body = Created),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
         (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
@@ -109,18 +109,18 @@ pub(crate) async fn create(
     recipients.dedup();
     recipients.retain(|&user| user != who.user);
     if recipients.is_empty() {
-        let message = "a conversation needs a recipient other than yourself";
+        let message = "a conversation needs a recipient other than you";
         return Err(Problem::invalid("no_recipients", message));
     }
     if pair && recipients.len() != 1 {
         let message = "a pair has one recipient; name one, or leave out `pair`";
         return Err(Problem::invalid("pair", message));
     }
-    // Kept until the outcome is known: each member is a row.
+    // The permit is held until the outcome is known. Each member is a row of the index.
     let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
     let _turn = fanout::admit(node, who.user, count).await?;
     let (creator, at) = (who.user, Millis::now());
-    // What nodes of the first version know is written so that they do.
+    // If possible, the command is one that nodes of the first version can read.
     let command = match (&title, key, pair) {
         (None, None, false) => Command::CreateConversation {
             creator,
@@ -143,7 +143,7 @@ pub(crate) async fn create(
     }
 }
 
-/// The conversations that one is part of.
+/// Lists the conversations of the caller.
 #[utoipa::path(
     get,
     path = "/conversations",
@@ -178,7 +178,7 @@ pub(crate) async fn list(
     room.answer(&page, current)
 }
 
-/// Whether a conversation may be called so.
+/// Checks a title of a conversation.
 pub(super) fn check_title(title: &str) -> Result<(), String> {
     if title.is_empty() || title.len() > LONGEST_TITLE {
         let length = title.len();
@@ -209,11 +209,11 @@ pub(super) fn view(
     }
 }
 
-/// Messages of a conversation that were not acknowledged.
+/// The unacknowledged messages of a conversation.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Unread {
     conversation: ConversationId,
-    /// How many.
+    /// The number of unacknowledged messages.
     count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Requests of pages from other origins, if the node was started with these origins (CORS).
+//! Cross-origin requests (CORS) from the pages of origins that the node allows.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// The methods that pages of other origins may use.
 const METHODS: &str = "GET, POST, PUT, DELETE";
 const HEADERS: &str = "authorization, content-type, idempotency-key, registration-token";
-/// The headers that they may read.
+/// The headers that pages of other origins may read.
 const EXPOSED: &str = "retry-after, courier-behind";
-/// Seconds for which a browser need not ask again.
+/// The time in seconds for which a browser may cache the answer to a preflight request.
 const AGE: &str = "600";
 
 /// Answers preflight requests of browsers, and lets pages of allowed origins read answers.
@@ -44,7 +44,7 @@ pub(super) async fn answer(
     response
 }
 
-/// Returns the origin of a request, if it is one of these.
+/// Returns the origin of a request, if it is one of `origins`.
 fn allowed(headers: &HeaderMap, origins: &[String]) -> Option<HeaderValue> {
     if origins.is_empty() {
         return None;

@@ -17,13 +17,13 @@ use tokio::time::{Sleep, sleep};
 /// The number of bytes that a client has to read within the time limit.
 const STEP: usize = 4 << 10;
 
-/// See the [module](self).
+/// A connection with a time limit for writes. See the [module](self).
 pub(super) struct WriteDeadline<S> {
     stream: S,
     time: Duration,
     /// Set once the connection is a WebSocket.
     lifted: Arc<AtomicBool>,
-    /// Runs while a write waits for the client.
+    /// The timer of the write that currently waits for the client.
     running: Option<Pin<Box<Sleep>>>,
     /// The bytes written since the timer was started.
     written: usize,
@@ -107,7 +107,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
         self.stream.is_write_vectored()
     }
 
-    // A flush comes after everything was written.
+    // A flush needs no deadline, because it follows a completed write.
     fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stop();
         Pin::new(&mut self.stream).poll_flush(task)

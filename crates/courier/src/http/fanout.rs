@@ -1,4 +1,4 @@
-//! Limits of messages to many recipients.
+//! Rate limits of messages to many recipients.
 
 use super::problem::Problem;
 use crate::inner::Inner;
@@ -10,8 +10,8 @@ use tokio::sync::OwnedSemaphorePermit;
 /// The maximum wait of a message to many recipients for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// Charges a message, or a new conversation, by its recipients. A message to many waits for its turn, and
-/// delays the next such message while its permit is held; messages to few do not wait.
+/// Charges a message, or a new conversation, by its recipients. A message to many recipients waits for a permit. While
+/// it holds the permit, other such messages wait. Messages to few recipients do not wait.
 pub(super) async fn admit(
     node: &Inner,
     user: UserId,
@@ -21,7 +21,7 @@ pub(super) async fn admit(
         node.metrics.refuse("fanout");
         let most = node.limits.fanout;
         let message = format!(
-            "your messages and conversations have more than {most} recipients a second; wait a moment"
+            "your messages and conversations have more than {most} recipients per second; wait a moment"
         );
         return Err(Problem::too_many("fanout", message, wait));
     }
@@ -38,7 +38,7 @@ pub(super) async fn admit(
         _ => {
             node.metrics.refuse("busy");
             let message =
-                "too many messages to many recipients are under way; try again in a moment";
+                "too many messages to many recipients are in progress; try again in a moment";
             Err(Problem::busy("busy", message, Duration::from_secs(1)))
         }
     }

@@ -16,7 +16,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// New members of a conversation.
+/// Users to be added to a conversation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMembers {
@@ -34,7 +34,7 @@ pub(crate) struct NewTitle {
     title: Option<String>,
 }
 
-/// A conversation that one is part of.
+/// Returns a conversation of the caller.
 #[utoipa::path(
     get,
     path = "/conversations/{id}",
@@ -102,7 +102,7 @@ pub(crate) async fn set_title(
     request_body = NewMembers,
     security(("token" = [])),
     responses(
-        (status = 204, description = "They are part of it"),
+        (status = 204, description = "The users are members"),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 408, body = ErrorBody),
         (status = 409, description = "It is the conversation of two", body = ErrorBody),
@@ -129,7 +129,8 @@ pub(crate) async fn add(
         let message = "name the users to add";
         return Err(Problem::invalid("no_recipients", message));
     }
-    // Kept until the outcome is known: each member is a row, and all rows are rewritten.
+    // The permit is held until the outcome is known. Each member is a row of the index, and adding members rewrites all
+    // rows.
     let before = node.recipients.of(conversation, &node.index).await;
     let before = before.map_err(Failure::from)?;
     let count = u32::try_from(users.len()).unwrap_or(u32::MAX);
@@ -138,15 +139,15 @@ pub(crate) async fn add(
         by: who.user,
         conversation,
         users,
-        // The sender is not a recipient.
+        // The limit counts recipients, and the sender is not one of them.
         most: u32::try_from(most).unwrap_or(u32::MAX).saturating_add(1),
     };
     node.command(command).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Removes a member from a conversation: oneself, or another member if one has created it. Earlier messages
-/// still reach the removed member.
+/// Removes a member from a conversation. Members may remove themselves, and the creator may remove other members.
+/// Messages posted earlier still reach the removed member.
 #[utoipa::path(
     delete,
     path = "/conversations/{id}/members/{user}",
@@ -156,7 +157,7 @@ pub(crate) async fn add(
     ),
     security(("token" = [])),
     responses(
-        (status = 204, description = "They are not part of it any more"),
+        (status = 204, description = "The user is not a member"),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "It is the conversation of two", body = ErrorBody),
         (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
@@ -169,7 +170,8 @@ pub(crate) async fn remove(
 ) -> Result<StatusCode, Problem> {
     let node = &node.inner;
     let unknown = || {
-        let message = "conversations and users have numbers; GET /conversations lists yours";
+        let message =
+            "conversations and users are given by their numbers; GET /conversations lists yours";
         Problem::new(StatusCode::NOT_FOUND, "unknown_member", message)
     };
     let Path((conversation, user)) = path.map_err(|_| unknown())?;

@@ -24,30 +24,30 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMessage {
-    /// The text; 1 byte or more.
+    /// The text of the message; at least one byte.
     #[schema(min_length = 1, max_length = 16384)]
     text: String,
 }
 
-/// A message that is stored.
+/// The receipt of a stored message.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PostReceipt {
     /// The conversation.
     conversation: ConversationId,
-    /// The number in the conversation, from 1.
+    /// The number of the message in the conversation, from 1.
     number: u64,
     /// The time of the first post, in milliseconds since 1970.
     sent: Millis,
-    /// True if it had been stored before, under the same Idempotency-Key.
+    /// True if the message had been stored before, under the same Idempotency-Key.
     repeated: bool,
 }
 
 /// Messages of a conversation.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Messages {
-    /// In order; with `before` the newest first.
+    /// The messages in ascending order; with `before` in descending order.
     messages: Vec<Message>,
-    /// Whether there are more beyond these.
+    /// True if there are more messages after the last of these, in the requested direction.
     more: bool,
 }
 
@@ -57,13 +57,13 @@ pub(crate) struct Messages {
     path = "/conversations/{id}/messages",
     params(
         ("id" = u64, Path, description = "The conversation"),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description = "Chosen by the client, up to 255 bytes: posts of one user with the same key store one message. Remembered for a day at least"),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description = "Chosen by the client, up to 255 bytes. Posts of one user with the same key store one message. Keys are remembered for at least a day"),
     ),
     request_body = NewMessage,
     security(("token" = [])),
     responses(
         (status = 201, body = PostReceipt),
-        (status = 200, description = "Stored before, under the same key", body = PostReceipt),
+        (status = 200, description = "Already stored, with the same key", body = PostReceipt),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody),
@@ -91,7 +91,7 @@ pub(crate) async fn create(
         );
         return Err(Problem::too_large("text", message));
     }
-    // Kept until the outcome is known.
+    // The permit is held until the outcome is known.
     let recipients = node.recipients.of(conversation, &node.index).await;
     let recipients = recipients.map_err(Failure::from)?;
     let _turn = fanout::admit(node, who.user, recipients).await?;
@@ -102,7 +102,7 @@ pub(crate) async fn create(
         key,
         at: Millis::now(),
     };
-    // What nodes of older versions know is written so that they do.
+    // If possible, the command is one that nodes of older versions can read.
     let command = posting.command(node.reads() >= 3);
     let CommandResult::Posted {
         number,
@@ -142,7 +142,8 @@ impl FromRequestParts<Node> for Key {
         };
         let length = key.as_bytes().len();
         if !(1..=LONGEST_KEY).contains(&length) || keys.next().is_some() {
-            let message = format!("there is one Idempotency-Key, of 1 to {LONGEST_KEY} bytes");
+            let message =
+                format!("a request has at most one Idempotency-Key, of 1 to {LONGEST_KEY} bytes");
             return Err(Problem::invalid("idempotency_key", message));
         }
         let mut half = [0; 16];
@@ -156,15 +157,15 @@ impl FromRequestParts<Node> for Key {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct HistoryRange {
-    /// Begin after this number, the oldest first. Not together with `before`.
+    /// Returns messages after this number, the oldest first. Not together with `before`.
     after: Option<u64>,
-    /// End before this number, the newest first; 18446744073709551615 begins with the last message.
+    /// Returns messages before this number, the newest first. 18446744073709551615 starts with the last message.
     before: Option<u64>,
-    /// The maximum number; the node may return fewer.
+    /// The maximum number of messages; the node may return fewer.
     limit: Option<usize>,
 }
 
-/// The messages of a conversation, page by page, onward with `after` or backward with `before`.
+/// Returns the messages of a conversation in pages. Use `after` to read forward and `before` to read backward.
 #[utoipa::path(
     get,
     path = "/conversations/{id}/messages",

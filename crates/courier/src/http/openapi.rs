@@ -91,7 +91,7 @@ impl Modify for Token {
     }
 }
 
-/// Returns this document.
+/// Returns this OpenAPI document.
 #[utoipa::path(
     get,
     path = "/openapi.json",
@@ -104,7 +104,7 @@ pub(crate) async fn document(State(node): State<Node>) -> impl IntoResponse {
     (json, document.clone())
 }
 
-/// The document of a node with these limits, as JSON. It is made once for each node.
+/// Returns the document of a node with these limits, as JSON. It is created once for each node.
 fn json(limits: &Limits) -> Bytes {
     let mut document =
         serde_json::to_value(Document::openapi()).expect("names and numbers are JSON");
@@ -142,7 +142,7 @@ fn name_operations(document: &mut Value) {
     }
 }
 
-/// Describes the occasion of every answer, and the header of answers that should be retried.
+/// Adds a description to every answer without one, and the headers of answers that should be retried.
 fn describe_answers(document: &mut Value) {
     let operations = document["paths"].as_object_mut().into_iter().flatten();
     let operations = operations.filter_map(|(_, path)| path.as_object_mut());
@@ -151,7 +151,7 @@ fn describe_answers(document: &mut Value) {
         answers.as_object_mut()
     });
     let answers = answers.flat_map(|answers| {
-        // Of HTTP itself, whatever was asked for.
+        // The HTTP layer may give this answer to any request.
         answers.insert("431".to_owned(), json!({}));
         answers
     });
@@ -176,25 +176,27 @@ fn describe_answers(document: &mut Value) {
     }
 }
 
-/// Returns the occasion of an answer.
+/// Returns the description of an answer with this status.
 fn occasion(status: &str) -> &'static str {
     match status {
-        "200" => "What was asked for",
-        "201" => "It was made, and is durable",
-        "204" => "Done",
-        "400" => "The request is not what HTTP or JSON ask for",
+        "200" => "Success",
+        "201" => "Created and durable",
+        "204" => "Success, without a body",
+        "400" => "The request is not valid HTTP or JSON",
         "401" => "The token is missing, expired or revoked",
-        "403" => "This may not be done, or not from here",
-        "404" => "There is no such thing, or it is not yours",
-        "408" => "The body took too long",
-        "409" => "It is taken, or was changed in the meantime",
-        "413" => "Something is larger than it may be",
+        "403" => "The operation or the origin is not allowed",
+        "404" => "The object does not exist, or the caller has no access to it",
+        "408" => "The body did not arrive in time",
+        "409" => "Already taken, or changed in the meantime",
+        "413" => "A value or the body exceeds its maximum size",
         "415" => "The body is not JSON",
-        "422" => "A value is not what it should be; the message says which",
-        "426" => "This is for WebSockets",
-        "429" => "Too much of this; try again after a while",
+        "422" => "A value is invalid; the message names it",
+        "426" => "This route accepts only WebSockets",
+        "429" => "A rate limit is exceeded; wait for `Retry-After` and try again",
         "431" => "The head of the request is too long",
-        "503" => "This node cannot do it now; try again after a while, or another node",
+        "503" => {
+            "The node is temporarily unable to serve the request; wait for `Retry-After`, or use another node"
+        }
         _ => "",
     }
 }

@@ -1,7 +1,7 @@
 //! The allowed origins of WebSockets.
 //!
-//! A browser sends the origin of the page that opens a socket. Without this check any page on the web could
-//! open one in its visitor's name. Other clients send no origin and are allowed.
+//! A browser sends the origin of the page that opens a socket. Without this check, any page on the web could open a
+//! socket in the name of its visitor. Clients other than browsers send no origin and are allowed.
 
 use axum::http::{HeaderMap, header};
 

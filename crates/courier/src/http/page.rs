@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A header which says that the page may lack messages of other nodes, because the log cannot be reached.
 const BEHIND: HeaderName = HeaderName::from_static("courier-behind");
 
-/// Capacity for one page.
+/// Reserved memory for one page.
 #[derive(Debug)]
 pub(crate) struct PageReservation {
     user: Reservation<UserId>,
@@ -22,27 +22,27 @@ pub(crate) struct PageReservation {
 }
 
 impl PageReservation {
-    /// Waits for capacity for a page of this user.
+    /// Reserves memory for a page of this user, and waits if too much is in use.
     pub fn take(node: &Inner, user: UserId) -> Result<PageReservation, Problem> {
         let bytes = node.limits.page_bytes;
         let most = node.limits.unread;
         let wait = Duration::from_secs(1);
         let Some(user) = node.unread.users.take(user, bytes, most) else {
             node.metrics.refuse("unread");
-            let message =
-                format!("you have {most} bytes of answers that you have not read; read them first");
+            let message = format!("you have {most} bytes of unread answers; read them first");
             return Err(Problem::too_many("unread", message, wait));
         };
         let Some(all) = node.unread.all.take((), bytes, MOST_UNREAD.max(bytes)) else {
             node.metrics.refuse("all_unread");
-            let message = "this node has too many answers that are not read; try again in a moment";
+            let message =
+                "clients of this node have too many unread answers; try again in a moment";
             return Err(Problem::busy("busy", message, wait));
         };
         Ok(PageReservation { user, all })
     }
 
-    /// Creates the answer with this page. Its memory is released when the answer was sent, or the connection
-    /// has ended. `current` is false if the log could not be reached.
+    /// Creates the answer with this page. The memory is released when the answer has been sent or the connection has
+    /// ended. `current` is false if the log could not be reached.
     pub fn answer(mut self, page: &impl Serialize, current: bool) -> Result<Response, Problem> {
         let bytes = serde_json::to_vec(page).map_err(|error| {
             let message = format!("this page cannot be written: {error}");

@@ -61,7 +61,7 @@ impl Problem {
         }
     }
 
-    /// A value beyond a size limit.
+    /// Creates the answer to a request with a value that exceeds a size limit.
     pub fn too_large(code: &'static str, message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, code, message)
     }
@@ -75,7 +75,7 @@ impl Problem {
         Problem::new(
             StatusCode::NOT_FOUND,
             "no_route",
-            "there is nothing at this path; GET /openapi.json lists what there is",
+            "this path does not exist; GET /openapi.json lists the paths",
         )
     }
 
@@ -83,7 +83,7 @@ impl Problem {
         Problem::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "no_method",
-            "this path does not know this method; GET /openapi.json lists what there is",
+            "this path does not support this method; GET /openapi.json lists the methods",
         )
     }
 

@@ -58,7 +58,7 @@ impl FromRequestParts<Node> for Authenticated {
         if let Err(wait) = node.inner.rates.user(bearer.user) {
             node.inner.metrics.refuse("rate");
             let most = node.inner.limits.rate;
-            let message = format!("more than {most} requests a second; wait a moment");
+            let message = format!("more than {most} requests per second; wait a moment");
             return Err(Problem::too_many("rate", message, wait));
         }
         Ok(Authenticated(bearer))
@@ -71,11 +71,11 @@ async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
     let Some(text) = bearer_token(&parts.headers) else {
         stranger(node, parts)?;
         return Err(Problem::unauthorized(
-            "this needs a token in the header Authorization: Bearer TOKEN; POST /sessions gives one out",
+            "this request needs a token in the header Authorization: Bearer TOKEN; POST /sessions returns a token",
         ));
     };
     let wrong =
-        || Problem::unauthorized("this token is not valid; POST /sessions gives out a new one");
+        || Problem::unauthorized("this token is not valid; POST /sessions returns a new one");
     let Some(token) = Token::parse(text) else {
         stranger(node, parts)?;
         return Err(wrong());
@@ -94,10 +94,10 @@ async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
     }
     stranger(node, parts)?;
     if node.sessions.cached(&token).is_some() {
-        // The session is known, and this is not its token.
+        // The session exists, but the token is not its token.
         return Err(wrong());
     }
-    // Another node may have given it out a moment ago.
+    // Another node may have just opened the session.
     Box::pin(node.caught_up()).await?;
     let found = node.sessions.find(&token, &node.index).await;
     found.map_err(Failure::from)?.ok_or_else(wrong)
@@ -170,7 +170,7 @@ pub(crate) struct StrictJson<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<Node> for StrictJson<T> {
     type Rejection = Problem;
 
-    // The head is done with before the body is waited for: what waits keeps the body only.
+    // The head is processed before the body is read, so that only the body is held during the wait.
     fn from_request(
         request: Request,
         node: &Node,
@@ -198,7 +198,7 @@ fn admit(request: Request, node: &Node) -> Result<Body, Problem> {
     Ok(request.into_body())
 }
 
-/// Reads a complete body.
+/// Reads the complete body.
 async fn read(body: Body, node: &Node) -> Result<Bytes, Problem> {
     let Limits {
         body: most, head, ..
@@ -209,14 +209,14 @@ async fn read(body: Body, node: &Node) -> Result<Bytes, Problem> {
         return Err(Problem::new(
             StatusCode::REQUEST_TIMEOUT,
             "slow_body",
-            "the body took too long; send the request again",
+            "the body did not arrive in time; send the request again",
         ));
     };
     match collected {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large(node)),
         Err(error) => {
-            let message = format!("the body broke off: {error}; send the request again");
+            let message = format!("the body is incomplete: {error}; send the request again");
             Err(Problem::new(
                 StatusCode::BAD_REQUEST,
                 "broken_body",
@@ -229,7 +229,7 @@ async fn read(body: Body, node: &Node) -> Result<Bytes, Problem> {
 fn too_large(node: &Node) -> Problem {
     node.inner.metrics.refuse("body");
     let most = node.inner.limits.body;
-    let message = format!("the body may have {most} bytes at most; send less");
+    let message = format!("the body may have at most {most} bytes; send less");
     Problem::too_large("body", message)
 }
 
@@ -237,7 +237,7 @@ fn too_large(node: &Node) -> Problem {
 fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     object(bytes).map_err(|error| {
         if error.is_data() {
-            let message = format!("{error}; GET /openapi.json says what is expected");
+            let message = format!("{error}; GET /openapi.json describes the expected body");
             Problem::invalid("unexpected_json", message)
         } else {
             let message = format!("the body is not JSON: {error}");
@@ -275,7 +275,7 @@ impl<T: DeserializeOwned> FromRequestParts<Node> for StrictQuery<T> {
         Query::try_from_uri(&parts.uri)
             .map(|Query(query)| StrictQuery(query))
             .map_err(|error| {
-                let message = format!("{error}; GET /openapi.json says what may stand after the ?");
+                let message = format!("{error}; GET /openapi.json describes the parameters");
                 Problem::invalid("unexpected_query", message)
             })
     }
@@ -295,7 +295,7 @@ impl FromRequestParts<Node> for InPath {
             Problem::new(
                 StatusCode::NOT_FOUND,
                 "unknown_conversation",
-                "conversations have numbers; GET /conversations lists yours",
+                "a conversation is given by its number; GET /conversations lists yours",
             )
         })
     }

@@ -1,8 +1,8 @@
 //! Recovery of a node after its disk has failed.
 //!
-//! A database that could not write does not work any more: only reopening the file shows which of its last changes are
-//! on disk. So the node is closed and restarted until that succeeds. Until then every request is answered with 503 and
-//! the reason.
+//! After a failed write, a database must be reopened, because only then is it known which of its last changes are on
+//! disk. So the node is closed and restarted until that succeeds. Until then every request is answered with 503 and the
+//! reason.
 
 use super::problem::Problem;
 use crate::metrics::Metrics;
@@ -17,12 +17,12 @@ use tokio::time::sleep;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Returns when it is time to stop.
+/// Returns when the stop signal has been given.
 pub(super) async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|&stopped| stopped).await;
 }
 
-/// Runs a node and serves its routes until the stop signal. Returns the node that runs then.
+/// Runs a node and serves its routes until the stop signal. Returns the node that is running at that time.
 pub(super) async fn run(
     mut node: Node,
     routes: watch::Sender<Router>,
@@ -34,7 +34,7 @@ pub(super) async fn run(
             () = told(&mut stopped) => return Some(node),
         }
         let (options, metrics) = (node.inner.options.clone(), node.inner.metrics.clone());
-        let mut reason = "it reopens its data (its log says why)".to_owned();
+        let mut reason = "its data are being reopened (its log has the reason)".to_owned();
         tracing::error!("this node reopens its files");
         drop(routes.send_replace(down(&reason, &metrics)));
         node.close().await;
@@ -65,7 +65,8 @@ pub(super) async fn run(
 
 /// The response while the node is down.
 fn down(reason: &str, metrics: &Metrics) -> Router {
-    let message = format!("this node is down: {reason}; try again in a moment, or another node");
+    let message =
+        format!("this node is down: {reason}; try again in a moment, or use another node");
     let (counted, metrics) = (metrics.refused.clone(), metrics.clone());
     Router::new()
         .route(

@@ -36,7 +36,8 @@ const BUFFER: usize = 16 << 10;
 const GRACE: Duration = Duration::from_secs(5);
 /// The time limit for sending the refusal to a client beyond the limit of connections.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Concurrent 503 answers to refused connections; further ones are closed without an answer.
+/// The maximum number of concurrent 503 answers to refused connections. Further connections are closed without an
+/// answer.
 const MOST_TURNED_AWAY: usize = 256;
 /// The pause after the system has refused a connection, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -44,7 +45,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The number of connections of operators, in addition to those of users.
 const MOST_OPERATORS: usize = 64;
 
-/// The options of serving a node.
+/// The options for serving a node.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
     /// The certificate to use; without one, connections are plain.
@@ -52,11 +53,11 @@ pub struct ServeOptions {
     /// A second address, always plain, for `/metrics` and the routes of health checks. `/metrics` is then not
     /// served at the first address.
     pub metrics_address: Option<String>,
-    /// True to log each request: a line at level INFO of the target `access`.
+    /// True to log a line for each request, at level INFO with the target `access`.
     pub access_log: bool,
 }
 
-/// A node that listens.
+/// A listening node.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -96,7 +97,7 @@ pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {
     serve_with(node, address, ServeOptions::default()).await
 }
 
-/// Listens as [`serve`] does, with options.
+/// Listens like [`serve`], with options.
 ///
 /// # Errors
 /// [`StartError::Listen`].
@@ -165,12 +166,12 @@ async fn listen(address: &str) -> Result<(TcpListener, SocketAddr), StartError> 
 }
 
 impl Serving {
-    /// Returns its address.
+    /// Returns the address on which the node listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of [`ServeOptions::metrics_address`], if there is one.
+    /// Returns the address of [`ServeOptions::metrics_address`], if it is set.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
     }
@@ -191,7 +192,7 @@ impl Serving {
     }
 }
 
-/// The shared data of connections. It holds nothing of a node that may have to be restarted.
+/// The shared data of connections. It does not depend on a node, which may have to be restarted.
 #[derive(Clone, Debug)]
 struct Service {
     /// The routes of the current node.
@@ -203,11 +204,11 @@ struct Service {
     tls: Option<Tls>,
 }
 
-/// The clients of an address.
+/// The kind of clients of an address.
 #[derive(Clone, Copy, Debug)]
 enum Audience {
     All,
-    /// Operators have another address.
+    /// Users. Their address also serves operators if operators have no other address.
     Users,
     Operators,
 }
@@ -239,7 +240,7 @@ async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Rec
         tls,
         ..
     } = &service;
-    // One that waits to speak TLS would not understand.
+    // A client that expects TLS could not read a plain answer.
     let tell = tls.is_none();
     let most = limits.connections;
     let room = Arc::new(Semaphore::new(most));
@@ -254,26 +255,28 @@ async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Rec
             continue;
         };
         let address = peer.ip().to_canonical();
-        // What stands behind a proxy is not one client.
+        // A proxy stands for many clients, so the limit for one address does not apply.
         let most_there = match limits.trusted_proxies.contains(&address) {
             true => usize::MAX,
             false => limits.address_connections,
         };
         let Some(from) = addresses.take(network(address), 1, most_there) else {
             metrics.refuse("address_connections");
-            let message =
-                format!("your address has {most_there} connections here already; close one");
+            let message = format!(
+                "your address already has {most_there} connections to this node; close one"
+            );
             turn_away(tell.then_some(stream), &refused, message);
             continue;
         };
         let Ok(permit) = room.clone().try_acquire_owned() else {
             metrics.refuse("connections");
-            let message =
-                format!("this node has its {most} connections; try again later, or another node");
+            let message = format!(
+                "this node has reached its limit of {most} connections; try again later, or use another node"
+            );
             turn_away(tell.then_some(stream), &refused, message);
             continue;
         };
-        // A message is to go out at once, not when there are more.
+        // Messages are sent at once; the system does not wait for further ones.
         let _ = stream.set_nodelay(true);
         let (service, stopped) = (service.clone(), stopped.clone());
         let peer = Peer {
@@ -307,7 +310,7 @@ async fn secured(
     };
     match agreed {
         Ok(Ok(stream)) => connection(stream, peer, service, stopped).await,
-        // It speaks something else, or nothing.
+        // The client does not speak TLS, or sends nothing.
         _ => service.metrics.refuse("tls"),
     }
 }
@@ -358,7 +361,7 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .with_upgrades();
     let mut connection = pin!(connection);
     tokio::select! {
-        // What a client does wrong in HTTP itself is answered by hyper.
+        // hyper answers errors in the HTTP protocol.
         _ = connection.as_mut() => {}
         () = told(&mut stopped) => {
             connection.as_mut().graceful_shutdown();
@@ -417,8 +420,8 @@ async fn refuse(mut stream: TcpStream, message: &str) {
         body.len()
     );
     let exchange = async {
-        // An answer to nothing would confuse the client, and one with unread bytes behind it is
-        // taken back by the system when the connection is closed.
+        // A client that has sent nothing would not expect an answer. If bytes remain unread when the connection is
+        // closed, the system may discard the answer.
         let mut unread = [0; 1024];
         if stream.read(&mut unread).await? == 0 {
             return Ok(());

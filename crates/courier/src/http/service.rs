@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
-/// Returns whether the node accepts messages: a write became durable within the last seconds.
+/// Returns whether the node accepts messages. It does if a write became durable within the last seconds.
 #[utoipa::path(
     get,
     path = "/ping",
@@ -30,7 +30,7 @@ pub(crate) async fn ping(State(node): State<Node>) -> Result<&'static str, Probl
     Ok("pong")
 }
 
-/// The same as `GET /ping`, under the name that balancers ask for.
+/// Equivalent to `GET /ping`, at the usual path for load balancers.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -40,7 +40,7 @@ pub(crate) async fn ready(node: State<Node>) -> Result<&'static str, Problem> {
     ping(node).await
 }
 
-/// Returns whether the process is alive. It answers also while its log or disk has failed.
+/// Returns whether the process is alive. The answer does not depend on the log or the disk.
 #[utoipa::path(
     get,
     path = "/healthz",

@@ -21,15 +21,15 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
-    /// 1 to 64 bytes in NFC, without spaces at its ends, without control characters and invisible ones.
+    /// 1 to 64 bytes in NFC, without spaces at the ends, control characters or invisible characters.
     #[schema(min_length = 1, max_length = 192)]
     pub name: String,
-    /// 8 characters at least, 1024 bytes at most.
+    /// At least 8 characters, at most 1024 bytes.
     #[schema(min_length = 8, max_length = 1024)]
     pub password: String,
 }
 
-/// A user who is logged in.
+/// A new session of a user.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct LoggedIn {
     /// The user's number.
@@ -40,34 +40,34 @@ pub(crate) struct LoggedIn {
     expires: Millis,
 }
 
-/// A login that is good still.
+/// An active session.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionView {
-    /// The id for revoking it.
+    /// The id with which the session can be revoked.
     id: String,
-    /// The time at which it was opened, in milliseconds since 1970, if known.
+    /// The time at which the session was opened, in milliseconds since 1970, if known.
     opened: Option<Millis>,
-    /// The time at which it ends, in milliseconds since 1970.
+    /// The time at which the session expires, in milliseconds since 1970.
     expires: Millis,
-    /// Whether it is the one that asks.
+    /// True for the session that makes the request.
     current: bool,
 }
 
-/// The logins of a user.
+/// The active sessions of a user.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionList {
-    /// The sessions, ordered by their end, the latest first.
+    /// The sessions, ordered by expiry, the latest first.
     sessions: Vec<SessionView>,
 }
 
-/// A new password.
+/// A change of the password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPassword {
-    /// The one that is good now.
+    /// The current password.
     #[schema(min_length = 1, max_length = 1024)]
     old: String,
-    /// 8 characters at least, 1024 bytes at most.
+    /// The new password: at least 8 characters, at most 1024 bytes.
     #[schema(min_length = 8, max_length = 1024)]
     new: String,
 }
@@ -111,7 +111,7 @@ pub(crate) async fn log_in(
 /// Opens a session for an authenticated user.
 pub(super) async fn open_session(node: &Inner, user: UserId) -> Result<LoggedIn, Problem> {
     let token = Token::random().map_err(|error| {
-        let message = format!("the system has no random numbers: {error}");
+        let message = format!("the system cannot provide random numbers: {error}");
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "no_random", message)
     })?;
     let lifetime = node.limits.session.as_millis() as u64;
@@ -126,7 +126,7 @@ pub(super) async fn open_session(node: &Inner, user: UserId) -> Result<LoggedIn,
         at,
     };
     match node.command(command).await {
-        // A node that does not know this command knows the one before it.
+        // A node that cannot read this command can read its predecessor.
         Err(Failure::Log(LogError::OlderNodes)) => {
             let command = Command::OpenSession {
                 user,
@@ -151,12 +151,12 @@ pub(super) fn check_new(password: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let message = format!(
-        "a password has {SHORTEST_PASSWORD} characters at least, and {LONGEST_PASSWORD} bytes at most"
+        "a password has at least {SHORTEST_PASSWORD} characters and at most {LONGEST_PASSWORD} bytes"
     );
     Err(Problem::invalid("password", message))
 }
 
-/// Logs out: the token is not valid any more, and its sockets are closed.
+/// Logs out: the token becomes invalid, and its sockets are closed.
 #[utoipa::path(
     delete,
     path = "/sessions",
@@ -179,13 +179,13 @@ pub(crate) async fn log_out(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// One's own sessions.
+/// Lists the sessions of the caller.
 #[utoipa::path(
     get,
     path = "/sessions",
     security(("token" = [])),
     responses(
-        (status = 200, description = "All that are good still; there are at most 100", body = SessionList),
+        (status = 200, description = "All active sessions; a user has at most 100", body = SessionList),
         (status = 401, body = ErrorBody), (status = 429, body = ErrorBody),
         (status = 503, body = ErrorBody),
     )
@@ -212,14 +212,14 @@ pub(crate) async fn list(
     Ok(Json(SessionList { sessions }))
 }
 
-/// Revokes one of one's own sessions.
+/// Revokes a session of the caller.
 #[utoipa::path(
     delete,
     path = "/sessions/{session}",
-    params(("session" = String, Path, description = "Its id in GET /sessions")),
+    params(("session" = String, Path, description = "The session's id in GET /sessions")),
     security(("token" = [])),
     responses(
-        (status = 204, description = "It is over"),
+        (status = 204, description = "The session has ended"),
         (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
     )
@@ -231,7 +231,7 @@ pub(crate) async fn close(
 ) -> Result<StatusCode, Problem> {
     let node = &node.inner;
     let unknown = || {
-        let message = "you have no session of this id; GET /sessions lists yours";
+        let message = "you have no session with this id; GET /sessions lists your sessions";
         Problem::new(StatusCode::NOT_FOUND, "unknown_session", message)
     };
     let id = session.ok().and_then(|Path(id)| SessionId::parse(&id));
@@ -249,13 +249,13 @@ pub(crate) async fn close(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Revokes all of one's own sessions but the one that asks.
+/// Revokes all sessions of the caller except the session that makes the request.
 #[utoipa::path(
     delete,
     path = "/sessions/others",
     security(("token" = [])),
     responses(
-        (status = 204, description = "They are over"),
+        (status = 204, description = "The sessions have ended"),
         (status = 401, body = ErrorBody), (status = 429, body = ErrorBody),
         (status = 503, body = ErrorBody),
     )
@@ -272,17 +272,17 @@ pub(crate) async fn close_others(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The password, to show that it is oneself.
+/// A password that confirms the caller's identity.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Password {
-    /// The one that is good now.
+    /// The current password.
     #[schema(min_length = 1, max_length = 1024)]
     password: String,
 }
 
-/// Deletes one's account: name, password, sessions and memberships. The name can be taken again, the number
-/// cannot; posted messages stay.
+/// Deletes the caller's account: name, password, sessions and memberships. The name can be used again, but not the
+/// number. Posted messages stay.
 #[utoipa::path(
     delete,
     path = "/users/me",
@@ -308,7 +308,7 @@ pub(crate) async fn delete_account(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the hash of the caller's password, if the given password is right; `field` is its name in the request.
+/// Returns the hash of the caller's password, if the given password is correct; `field` is its name in the request.
 async fn proved(
     node: &Inner,
     who: &Bearer,
@@ -322,12 +322,12 @@ async fn proved(
     if node.passwords.check(password, Some(hash.clone())).await? {
         return Ok(hash);
     }
-    let message = format!("this is not your password; give the one that is good now as `{field}`");
+    let message = format!("this is not your password; give the current one as `{field}`");
     let status = StatusCode::FORBIDDEN;
     Err(Problem::new(status, "wrong_password", message))
 }
 
-/// Changes one's password, and revokes all other sessions.
+/// Changes the caller's password, and revokes all other sessions.
 #[utoipa::path(
     put,
     path = "/users/me/password",

@@ -23,12 +23,12 @@ struct Files {
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A key is not printed.
+        // The key must not be printed.
         f.write_str("Tls(…)")
     }
 }
 
-/// A connection under TLS.
+/// A TLS connection.
 #[cfg(feature = "tls")]
 pub(super) type Secured = tokio_rustls::server::TlsStream<TcpStream>;
 #[cfg(not(feature = "tls"))]
@@ -39,7 +39,7 @@ impl Tls {
     /// Reads a certificate, its chain, and its private key, from PEM files.
     ///
     /// # Errors
-    /// If a file cannot be read, or the two do not belong together.
+    /// If a file cannot be read, or the certificate and the key do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Tls, StartError> {
         let files = Files {
             certificate: certificate.to_owned(),
@@ -54,7 +54,7 @@ impl Tls {
     /// Reads both files again, for new connections. Open connections are not affected.
     ///
     /// # Errors
-    /// See [`Tls::load`]. The certificate in use stays.
+    /// See [`Tls::load`]. After an error the current certificate stays in use.
     pub fn reload(&self) -> Result<(), StartError> {
         let Files {
             certificate, key, ..
@@ -79,16 +79,22 @@ impl Tls {
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|error| refused(certificate, error.to_string()))?;
         if chain.is_empty() {
-            let reason = "it holds no certificate; it begins with -----BEGIN CERTIFICATE-----";
+            let reason =
+                "the file has no certificate, which begins with -----BEGIN CERTIFICATE-----";
             return Err(refused(certificate, reason.to_owned()));
         }
-        let secret = PrivateKeyDer::from_pem_file(key)
-            .map_err(|error| refused(key, format!("{error}; it has to hold a private key")))?;
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+            refused(key, format!("{error}; the file must contain a private key"))
+        })?;
         let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret));
-        let mut config =
-            config.map_err(|error| refused(key, format!("{error}; is it of this certificate?")))?;
+        let mut config = config.map_err(|error| {
+            refused(
+                key,
+                format!("{error}; check that the key belongs to the certificate"),
+            )
+        })?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config).into())
     }
@@ -107,7 +113,7 @@ impl Tls {
     /// # Errors
     /// Always.
     pub fn load(_: &Path, _: &Path) -> Result<Tls, StartError> {
-        let reason = "this program was built without TLS; build it with the feature `tls`, or let a proxy speak it";
+        let reason = "this program was built without TLS; build it with the feature `tls`, or use a proxy for TLS";
         Err(StartError::Setting(reason.to_owned()))
     }
 

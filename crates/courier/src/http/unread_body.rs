@@ -1,9 +1,8 @@
 //! The rest of a request that was refused before its body was read.
 //!
-//! The connection can be used again only after the body. A short rest is read and dropped before the answer.
-//! If it is long or late, the answer says that the connection closes, and the rest is dropped afterwards: a
-//! client that sends its whole body before it reads would otherwise see a broken connection instead of the
-//! answer.
+//! The connection can be used again only after the body. If the rest is short, it is read and dropped before the
+//! answer. If it is long or late, the answer says that the connection closes, and the rest is dropped afterwards.
+//! Otherwise a client that sends its whole body before it reads would see a broken connection instead of the answer.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
@@ -15,10 +14,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The maximum bytes that are dropped before the answer, and the time limit for that.
+/// The maximum bytes that are dropped before the answer, and the time limit for dropping them.
 const SHORT: usize = 64 << 10;
 const SHORT_TIME: Duration = Duration::from_secs(1);
-/// The maximum bytes that are dropped after the answer, and the time limit for that.
+/// The maximum bytes that are dropped after the answer, and the time limit for dropping them.
 const LONG: usize = 256 << 20;
 const LONG_TIME: Duration = Duration::from_secs(30);
 
@@ -64,7 +63,7 @@ fn expects_leave(headers: &HeaderMap) -> bool {
     headers.contains_key(header::EXPECT)
 }
 
-/// Drops the rest of a body; if it is long, after the answer, which says that the connection closes.
+/// Drops the rest of a body. A long rest is dropped after the answer, which says that the connection closes.
 pub(super) async fn finish(rest: Option<Remaining>, answer: &mut Response<Body>) {
     let Some(mut rest) = rest else { return };
     if discard(&mut rest, SHORT, SHORT_TIME).await {

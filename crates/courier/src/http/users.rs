@@ -1,4 +1,4 @@
-//! Users, and who of them is online.
+//! Users, and their online status.
 
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, StrictQuery};
@@ -22,31 +22,31 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct After {
-    /// Begin after this number.
+    /// Returns users after this number.
     #[serde(default)]
     #[param(default = 0)]
     pub after: u64,
-    /// The maximum number; the node may return fewer.
+    /// The maximum number of users; the node may return fewer.
     pub limit: Option<usize>,
 }
 
 /// Online users.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OnlineUsers {
-    /// How many there are.
+    /// The number of online users.
     total: usize,
-    /// Some of them, by number.
+    /// A page of these users, by number.
     users: Vec<UserInfo>,
-    /// Whether there are more after these.
+    /// True if there are more users after these.
     more: bool,
 }
 
-/// Creates a user, and logs in.
+/// Creates a user and logs the user in.
 #[utoipa::path(
     post,
     path = "/users",
     params(
-        ("Registration-Token" = Option<String>, Header, description = "The secret that the node asks for, if it does"),
+        ("Registration-Token" = Option<String>, Header, description = "The secret of the node, if it requires one"),
     ),
     request_body = Credentials,
     responses(
@@ -72,7 +72,7 @@ pub(crate) async fn create(
     let at = Millis::now();
     let command = match node.reads() >= 4 {
         true => Command::RegisterUser { name, password, at },
-        // Nodes of older versions know no other.
+        // Nodes of older versions can read only this command.
         false => Command::CreateUser { name, password, at },
     };
     let CommandResult::User(user) = node.command(command).await? else {
@@ -81,7 +81,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(open_session(node, user).await?)))
 }
 
-/// Whether the caller may make an account.
+/// Checks that the caller may create an account.
 fn admit(registration: &Registration, headers: &HeaderMap) -> Result<(), Problem> {
     let forbidden = |code, message| Err(Problem::new(StatusCode::FORBIDDEN, code, message));
     match registration {
@@ -147,13 +147,13 @@ pub(crate) struct UserFilter {
     /// Users whose names begin with this text.
     #[param(max_length = 192)]
     prefix: Option<String>,
-    /// With `prefix`: only names after this one.
+    /// Returns only names after this one; requires `prefix`.
     #[param(max_length = 192)]
     after: Option<String>,
-    /// These users, as comma-separated numbers; at most 100. Not together with the other parameters.
+    /// Returns these users, given as comma-separated numbers; at most 100. Not together with other parameters.
     #[param(max_length = 2100)]
     ids: Option<String>,
-    /// The maximum number; the node may return fewer.
+    /// The maximum number of users; the node may return fewer.
     limit: Option<usize>,
 }
 
@@ -162,7 +162,7 @@ pub(crate) struct UserFilter {
 pub(crate) struct Users {
     /// The users by name, or in the requested order.
     users: Vec<UserInfo>,
-    /// Whether there are more after these.
+    /// True if there are more users after these.
     more: bool,
 }
 
@@ -214,7 +214,7 @@ pub(crate) async fn find(
     Ok(Json(Users { users, more }))
 }
 
-/// Reads numbers of users.
+/// Parses a list of user numbers.
 fn numbers(text: &str) -> Result<Vec<UserId>, String> {
     const MOST: usize = 100;
     let all = text.split(',').take(MOST + 1);
@@ -225,7 +225,7 @@ fn numbers(text: &str) -> Result<Vec<UserId>, String> {
     let ids = read.collect::<Result<Vec<_>, _>>()?;
     match ids.len() > MOST {
         true => Err(format!(
-            "there are more than {MOST} numbers; ask again for the rest"
+            "more than {MOST} numbers; request the rest separately"
         )),
         false => Ok(ids),
     }

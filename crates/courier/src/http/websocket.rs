@@ -27,9 +27,9 @@ const WRITE_BUFFER: usize = 8 << 10;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Resume {
-    /// Begin after this sequence. Without it: after what this session has acknowledged.
+    /// Sends messages after this sequence number. By default, sends messages that this session has not acknowledged.
     after: Option<u64>,
-    /// Whether to send presence.
+    /// True to receive presence frames.
     #[serde(default = "yes")]
     #[param(default = true)]
     presence: bool,
@@ -41,18 +41,18 @@ fn yes() -> bool {
 
 /// Opens a WebSocket.
 ///
-/// To the client go text frames of JSON: `message:new` (with `sequence`, which counts this user's
-/// messages, also those that the user has sent, without gaps but where old ones were removed, and
-/// `message`), `users:online`, `users:connect`, `users:disconnect`, `conversation:changed` and `error`.
-/// The client sends `{"type":"ack","sequence":N}` for all it has got up to N. Where it cannot set
-/// `Authorization`, it offers the subprotocols `courier` and its token.
+/// The client receives text frames with JSON: `message:new`, `users:online`, `users:connect`, `users:disconnect`,
+/// `conversation:changed` and `error`. A `message:new` frame has a `sequence` and a `message`. The sequence counts all
+/// messages of this user, including messages that the user has sent. It has gaps only where old messages were removed.
+/// To acknowledge all messages up to N, the client sends `{"type":"ack","sequence":N}`. A client that cannot set
+/// `Authorization` offers two subprotocols: `courier` and its token.
 #[utoipa::path(
     get,
     path = "/ws",
     params(Resume),
     security(("token" = [])),
     responses(
-        (status = 101, description = "A WebSocket from here on"),
+        (status = 101, description = "The connection is now a WebSocket"),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 422, body = ErrorBody),
         (status = 426, body = ErrorBody), (status = 429, body = ErrorBody),
@@ -87,7 +87,7 @@ pub(crate) async fn upgrade(
     let Some(counted) = inner.hub.admit(who.user) else {
         inner.metrics.refuse("sockets");
         let most = inner.limits.sockets;
-        let message = format!("you have {most} sockets here already; close one");
+        let message = format!("you already have {most} sockets on this node; close one");
         return Err(Problem::too_many(
             "sockets",
             message,
@@ -97,7 +97,7 @@ pub(crate) async fn upgrade(
     let (acknowledged, last) = inner.position(&who).await?;
     let after = resume.after.unwrap_or(acknowledged);
     if after > last {
-        let message = format!("sequence {after} was never sent, the last one is {last}");
+        let message = format!("sequence {after} was never sent; the last one is {last}");
         return Err(Problem::invalid("after", message));
     }
     let presence = resume.presence;
@@ -127,10 +127,10 @@ pub(crate) async fn upgrade(
             counted,
             connection: peer.map(|peer| peer.counted as Arc<dyn Any + Send + Sync>),
         };
-        // If the node is shutting down, the socket is closed by being dropped.
+        // If the node is shutting down, dropping the socket closes it.
         let hub = &node.inner.hub;
         let _ = hub.request(HubRequest::Attach(Box::new(attachment))).await;
-        // The session may have ended before its socket was known.
+        // The session may have ended before the hub knew the socket.
         if let Ok(None) = node.inner.index.session(who.session).await {
             let _ = hub
                 .request(HubRequest::CloseSession(who.user, who.session))

@@ -27,13 +27,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// The maximum number of frames that wait for one socket, besides the buffer of its connection.
+/// The maximum number of frames that wait for one socket, in addition to the buffer of its connection.
 pub(super) const OUTBOX: usize = 64;
-/// Messages read from the durable queue at a time.
+/// The maximum number of messages read from the durable queue at a time.
 const PAGE: usize = 64;
-/// The number of frames that are read from a socket before other sockets have their turn.
+/// The number of frames that are read from a socket before other sockets are read.
 const TURN: usize = 16;
-/// The number of invalid frames after which a client is ignored.
+/// The number of invalid frames after which the socket is closed.
 const MOST_FAULTS: u8 = 16;
 /// The number of heartbeats without a sign of life after which the peer counts as dead.
 const MOST_SILENT: u8 = 2;
@@ -47,16 +47,16 @@ pub(crate) struct Attachment {
     pub session: SessionId,
     /// The time at which the session's token expires.
     pub expires: Millis,
-    /// The client has received everything up to this sequence number.
+    /// The sequence number up to which the client has received all messages.
     pub after: u64,
-    /// The session has acknowledged everything up to this sequence.
+    /// The sequence number up to which the session has acknowledged all messages.
     pub acknowledged: u64,
-    /// Whether to send presence.
+    /// True if the client receives presence frames.
     pub presence: bool,
     pub socket: WebSocket,
-    /// Counts the socket while it is open.
+    /// A guard that counts the socket while it is open.
     pub counted: Reservation<UserId>,
-    /// Counts the connection while it is open.
+    /// A guard that counts the connection while it is open.
     pub connection: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Attachment {
     }
 }
 
-/// The surroundings of a connection.
+/// The data of a user that all connections of the user need.
 pub(super) struct UserContext<'a> {
     pub user: UserId,
     /// The sequence number of the last message for this user.
@@ -79,22 +79,22 @@ pub(super) struct UserContext<'a> {
 
 type Reading = Pin<Box<dyn Future<Output = Result<QueuePage, IndexError>> + Send>>;
 
-/// See the [module](self).
+/// An open socket of a user. See the [module](self).
 pub(super) struct Connection {
     socket: WebSocket,
     session: SessionId,
     expires: Millis,
-    /// The last sequence given to the socket.
+    /// The sequence number of the last message that was written to the socket.
     sent: u64,
     acknowledged: u64,
     outbox: VecDeque<Message>,
-    /// Bytes of messages in the outbox; frames that all connections share do not count.
+    /// The bytes of messages in the outbox, without frames that all connections share.
     outbox_bytes: usize,
     behind: bool,
     reading: Option<Reading>,
     unflushed: bool,
     closing: Closing,
-    /// `Some` if the client wants presence, with true if it needs a complete list again.
+    /// `Some` if the client receives presence frames; true if it needs a complete list again.
     presence: Option<bool>,
     silent: u8,
     faults: u8,
@@ -112,7 +112,8 @@ enum Closing {
     Theirs,
 }
 
-/// The rate limit of a client's frames per second. Beyond it the client is not read until the second is over.
+/// The rate limit of a client's frames per second. When it is reached, the client is not read until the second has
+/// passed.
 struct InboundRate {
     rate: u32,
     since: Instant,
@@ -264,7 +265,7 @@ impl Connection {
         self.outbox.is_empty() && !self.unflushed
     }
 
-    /// Reads and writes as much as possible. Ready when the connection is over.
+    /// Reads and writes as much as possible. Ready when the connection has ended.
     pub fn poll(&mut self, task: &mut Context<'_>, context: &UserContext<'_>) -> Poll<()> {
         if self.silent > MOST_SILENT || self.poll_heard(task, context).is_ready() {
             return Poll::Ready(());
@@ -286,13 +287,13 @@ impl Connection {
         Poll::Pending
     }
 
-    /// Continues closing after everything was written. Ready when it is complete.
+    /// Continues the close handshake after everything was written. Ready when the handshake is complete.
     fn poll_farewell(&mut self, task: &mut Context<'_>) -> Poll<()> {
         match &mut self.closing {
             Closing::No => Poll::Pending,
             Closing::Theirs => Poll::Ready(()),
-            // A connection that is closed with unread bytes is reset, and the client may lose the
-            // close frame with it. So its answer is waited for.
+            // If a connection is closed with unread bytes, the system resets it, and the client may not receive the
+            // close frame. So the client's answer is awaited.
             Closing::Ours(farewell) => {
                 let farewell = farewell.get_or_insert_with(|| Box::pin(sleep(FAREWELL)));
                 farewell.as_mut().poll(task)
@@ -309,7 +310,7 @@ impl Connection {
             ready!(self.heard.poll(task));
             match ready!(Pin::new(&mut self.socket).poll_next(task)) {
                 None => return Poll::Ready(()),
-                // The answer to it is written by the next flush.
+                // The next flush writes the answer to the close frame.
                 Some(Ok(Message::Close(_))) => {
                     self.closing = Closing::Theirs;
                     self.outbox.clear();
@@ -321,7 +322,7 @@ impl Connection {
                     self.heard.count();
                     self.hear(&message, context);
                 }
-                // What is to be written may still go out.
+                // Written frames may still be sent.
                 Some(Err(_)) if self.is_closing() && self.is_written() => return Poll::Ready(()),
                 Some(Err(_)) if self.is_closing() => return Poll::Pending,
                 Some(Err(error)) => {
@@ -348,11 +349,11 @@ impl Connection {
             Ok(ClientFrame::Ack { sequence }) if sequence > self.sent => {
                 let sent = self.sent;
                 let message = format!(
-                    "sequence {sequence} was not sent yet, the last one was {sent}; acknowledge what you have got"
+                    "sequence {sequence} was not sent yet; acknowledge at most {sent}, the last one"
                 );
                 self.fault("ack_ahead", &message, &hub.metrics);
             }
-            // An old one says nothing new.
+            // An acknowledgement of earlier messages changes nothing.
             Ok(ClientFrame::Ack { sequence }) if sequence <= self.acknowledged => {}
             Ok(ClientFrame::Ack { sequence }) => {
                 self.acknowledged = sequence;
@@ -370,7 +371,7 @@ impl Connection {
         }
     }
 
-    /// Sends the error to the client, and closes the socket after too many.
+    /// Sends the error to the client, and closes the socket after too many errors.
     fn fault(&mut self, code: &'static str, message: &str, metrics: &Metrics) {
         metrics.refuse(code);
         self.faults += 1;
@@ -379,7 +380,7 @@ impl Connection {
             self.outbox.push_back(Message::Text(frame));
         }
         if self.faults >= MOST_FAULTS {
-            self.close(1008, "too many frames that mean nothing");
+            self.close(1008, "too many invalid frames");
         }
     }
 
@@ -445,9 +446,9 @@ impl Connection {
             self.push_message(queued.sequence, frame, metrics);
             metrics.caught_up.inc();
         }
-        // The rest was removed from the queue.
+        // The other messages up to this sequence number were removed from the queue.
         self.sent = self.sent.max(page.reached);
-        // What was delivered since the page was read has been noted before it was sent here.
+        // Deliveries since the page was read have updated `latest`.
         self.behind = page.more || context.latest.load(Acquire) > self.sent;
     }
 }
@@ -463,6 +464,6 @@ fn broken(error: &Error) -> (u16, &'static str) {
     } else if text.to_ascii_lowercase().contains("utf") {
         (1007, "this text is not UTF-8")
     } else {
-        (1002, "these bytes are no WebSocket frames")
+        (1002, "the bytes are not WebSocket frames")
     }
 }

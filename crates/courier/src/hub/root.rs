@@ -24,8 +24,8 @@ const SPAWNED: u32 = 64;
 /// The time limit for closing connections at shutdown, and the interval of counting them.
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
-/// The number of messages that are dispatched before other work has its turn. Each wakes a task,
-/// and a new POST waits behind all of them.
+/// The number of messages that are dispatched before other requests are handled. Each message wakes a task, and a new
+/// POST waits behind all of these tasks.
 const TURN: usize = 16;
 /// The bytes of text that count as one unit of the mailbox.
 const UNIT: usize = 2 << 10;
@@ -71,7 +71,7 @@ impl Scenario<HubMessage> for Root {
                     }
                 }
                 RootInput::Request(Some(HubRequest::Close) | None) => break,
-                // An actor that panicked: its connections ended with it.
+                // An actor has panicked, and its connections have ended with it.
                 RootInput::Event(Event::Down { who, .. }) => self.actor_ended(who),
                 RootInput::Event(_) => {}
             }
@@ -95,7 +95,7 @@ impl Root {
 
     /// Passes a socket to its user's actor.
     async fn attach<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C, socket: Box<Attachment>) {
-        // Only the root takes from the list, so an actor that is free now stays free.
+        // Only the root takes actors from the list, so a free actor stays free until then.
         if self.hub.free.lock().is_empty() {
             let hub = self.hub.clone();
             let how = Spawn::many(SPAWNED, "user.", "");
@@ -172,7 +172,7 @@ impl Root {
         }
         user.overflowed.store(true, SeqCst);
         self.hub.metrics.overflows.inc();
-        // The actor may have looked just before it was said so, and have nothing more to wake it.
+        // The actor may have checked `overflowed` just before it was set, and no later message may wake the actor.
         if user.waiting.fetch_sub(weight, SeqCst) <= weight {
             cx.send(user.actor, HubMessage::Look);
         }
@@ -202,7 +202,7 @@ impl Root {
         }
     }
 
-    /// Handles the end of an actor, which only a panic can cause: its user is no longer online.
+    /// Handles the end of an actor, which only a panic can cause. The actor's user is then offline.
     fn actor_ended(&self, who: Addr) {
         let mut online = self.hub.online_mut();
         let user = online.values().find(|user| user.actor == who).cloned();
@@ -219,7 +219,7 @@ impl Root {
         self.requests.close();
         let mut waited = Duration::ZERO;
         loop {
-            // Those that came while the request to close was on its way are closed, too.
+            // Requests that arrived before the channel was closed are handled, too.
             while let Ok(request) = self.requests.try_recv() {
                 match request {
                     HubRequest::Attach(socket) => drop(socket),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::task::{Context, Poll};
 
-/// Serves one user after another.
+/// The body of an actor, which serves one user after another.
 pub(super) async fn user_actor<C: AsyncContext<HubMessage>>(mut cx: C, hub: Arc<HubState>) {
     let mut served = 0;
     loop {
@@ -22,18 +22,18 @@ pub(super) async fn user_actor<C: AsyncContext<HubMessage>>(mut cx: C, hub: Arc<
                     .await;
                 hub.free.lock().push(cx.me());
             }
-            // A message that arrives now was for the previous user.
+            // A message that arrives while no user is assigned was for the previous user.
             None => drop(cx.recv().await),
         }
     }
 }
 
-/// A user, from the first connection to the last.
+/// A user who is being served, from the first connection to the last.
 struct ActiveUser<'s> {
     user: Arc<OnlineUser>,
     hub: &'s HubState,
     connections: Vec<Connection>,
-    /// The heartbeat of this user; timers of earlier users may still fire.
+    /// The token of this user's heartbeat timer; timers of earlier users may still fire.
     heartbeat: Token,
 }
 
@@ -69,15 +69,15 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Waits for an event, and reads and writes connections during the wait. Pending events are all
-    /// handled before anything is written, so a burst is written at once.
+    /// Waits for an event. Connections are read and written during the wait. All pending events are handled before any
+    /// connection is written, so that a burst is written at once.
     async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> WakeReason {
         let mut event = pin!(cx.recv());
         poll_fn(|task| {
             if let Poll::Ready(event) = event.as_mut().poll(task) {
                 return Poll::Ready(WakeReason::Event(event));
             }
-            // Before waiting: was something left out that no later message will show?
+            // Before waiting, check for skipped messages that no later message would reveal.
             self.look_for_overflow();
             if self.poll_connections(task) {
                 return Poll::Ready(WakeReason::Connections);
@@ -87,7 +87,7 @@ impl<'s> ActiveUser<'s> {
         .await
     }
 
-    /// Polls connections; true if one has ended.
+    /// Polls all connections. Returns true if one has ended.
     fn poll_connections(&mut self, task: &mut Context<'_>) -> bool {
         let context = UserContext {
             user: self.user.info.id,
@@ -131,7 +131,7 @@ impl<'s> ActiveUser<'s> {
                         connection.hint(&frame);
                     }
                 }
-                // The rest was for the previous user.
+                // Other messages were for the previous user.
                 _ => {}
             },
             Event::Timer(token) if token == self.heartbeat => {
@@ -158,10 +158,10 @@ impl<'s> ActiveUser<'s> {
         }
         for connection in &mut self.connections {
             if closed.contains(&connection.session()) {
-                connection.close(1008, "this token is not valid any more; log in again");
+                connection.close(1008, "this token is no longer valid; log in again");
             }
             if close {
-                connection.close(1001, "this node is shutting down; connect to another one");
+                connection.close(1001, "this node is shutting down; connect to another node");
             }
         }
     }

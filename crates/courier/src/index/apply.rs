@@ -187,7 +187,7 @@ impl Machine {
                     if of != conversation.0 || before != fingerprint {
                         return Ok(Err(Refusal::KeyReused));
                     }
-                    // It may not lie in its table yet.
+                    // The message may not be in its table yet.
                     self.write(tables)?;
                     let sent = sent_at(tables, conversation, number)?.unwrap_or(posting.at);
                     return Ok(Ok(CommandResult::Posted {
@@ -224,7 +224,7 @@ impl Machine {
             let row = number(&[user.0], sequence);
             tables.user_acks.insert(user.0, row)?;
         }
-        // A session that was closed since then stays closed.
+        // A session that was closed in the meantime stays closed.
         if tables.sessions.get(session.0)?.is_some() {
             let key = session_key(session.0);
             let row = tables.session_acks.get(session.0)?.map(|at| at.value());
@@ -250,7 +250,7 @@ impl Machine {
         let mut rows = tables.messages.range((of, 0)..=(of, u64::MAX))?;
         let last = rows.next_back().transpose()?;
         let last = last.map_or(0, |(key, _)| key.value().1);
-        // All of them may have been removed.
+        // All messages may have been removed.
         let first = first_kept(&tables.firsts, conversation)?;
         Ok((last + 1).max(first))
     }

@@ -6,7 +6,7 @@ use crate::model::Millis;
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 
-/// Messages of a chunk.
+/// The maximum number of messages in a chunk.
 const MOST: u32 = 1 << 10;
 /// The maximum time in milliseconds between the first and the last message of a chunk.
 const SPAN: u64 = 60 * 1000;

@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 
 /// The number of entries that may be left for the thread that applies the log.
 const FEW: usize = 1 << 11;
-/// Rounds of applying entries that arrived during the copy.
+/// The maximum number of rounds in which entries that arrived during the copy are applied.
 const MOST_ROUNDS: usize = 100;
 /// The maximum bytes of entries that are stored during a copy.
 const MOST_KEPT: usize = 256 << 20;
@@ -40,14 +40,14 @@ pub(super) type Applied = (At, Option<Command>);
 pub(super) enum ApplierRequest {
     /// Makes everything applied so far readable.
     Commit(oneshot::Sender<()>),
-    /// Returns a transaction that reads everything applied so far, which is on disk. With `true` later
-    /// entries are stored.
+    /// Returns a transaction that reads everything applied so far, all of which is on disk. With `true`, entries
+    /// applied later are stored for a compaction.
     Snapshot(bool, oneshot::Sender<ReadTransaction>),
     /// Returns the entries that were stored since the last request; `None` if there were too many.
     CompactionBacklog(oneshot::Sender<Option<Vec<Applied>>>),
     /// Stops storing entries.
     Forget,
-    /// Continues with this file.
+    /// Replaces the file by this copy.
     Replace(Box<Replacement>, oneshot::Sender<Result<(), String>>),
 }
 
@@ -89,7 +89,7 @@ impl Replacement {
     fn make(path: PathBuf, cache: usize, txn: ReadTransaction) -> Result<Replacement, Error> {
         let database = create(&path, cache)?;
         copy::copy(&txn, &database)?;
-        // What it pins is not needed any more.
+        // The transaction is closed early, because it prevents the reuse of space.
         txn.close()?;
         let txn = database.begin_read()?;
         let state = copy::state(&txn)?.unwrap_or_default();
@@ -102,7 +102,7 @@ impl Replacement {
         })
     }
 
-    /// Applies entries that were applied to the original; the last call is with `to_disk`.
+    /// Applies entries that were applied to the original. `to_disk` is true in the last call.
     pub fn apply(&mut self, entries: Vec<Applied>, to_disk: bool) -> Result<(), Error> {
         let mut entries = entries.into_iter().peekable();
         loop {
@@ -123,7 +123,7 @@ impl Replacement {
                     match command {
                         Some(command) => {
                             let machine = &mut self.machine;
-                            // It was answered before.
+                            // The submitter of the command was answered when the original applied it.
                             let _ = machine.apply(
                                 &mut tables,
                                 &mut recent,
@@ -185,7 +185,7 @@ impl Index {
         })
     }
 
-    /// Compacts the file. Returns its bytes before and after.
+    /// Compacts the file. Returns the size of the file in bytes before and after.
     ///
     /// # Errors
     /// If the index has no file, another compaction runs, or the copy cannot be written.
@@ -207,7 +207,7 @@ impl Index {
         done.map(|()| (before, length(&path)))
     }
 
-    /// Returns the committed size of its file; `None` if it has none.
+    /// Returns the size of the index at its last commit; `None` if the index has no file.
     ///
     /// # Errors
     /// If the size cannot be read.
@@ -277,9 +277,9 @@ impl Index {
 /// The size of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexSize {
-    /// The length of its file in bytes.
+    /// The length of the file in bytes.
     pub length: u64,
-    /// Maximum bytes of all rows in a new file, by their number and usual length.
+    /// An upper bound for the bytes of all rows in a new file, estimated from their number and usual length.
     pub needed: u64,
 }
 
@@ -292,7 +292,7 @@ fn needed(txn: &ReadTransaction) -> Result<u64, Error> {
     bytes += 512 * txn.open_table(USERS)?.len()?;
     bytes += 256 * txn.open_table(SESSIONS)?.len()?;
     bytes += 512 * txn.open_table(CONVERSATIONS)?.len()?;
-    // Each membership is a row, and is also in the row of the conversation.
+    // Each membership is a row, and is also part of its conversation's row.
     bytes += 40 * txn.open_table(MEMBERSHIPS)?.len()?;
     bytes += 40 * txn.open_table(MARKS)?.len()?;
     for day in state.days.tables {
@@ -300,7 +300,7 @@ fn needed(txn: &ReadTransaction) -> Result<u64, Error> {
         let keys = TableDefinition::<(u64, [u8; 16]), (u64, u64, u64)>::new(&name);
         bytes += 64 * txn.open_table(keys)?.len()?;
     }
-    // Pages are half full at least.
+    // Pages are at least half full.
     Ok(2 * bytes + LEAST)
 }
 

@@ -109,7 +109,7 @@ impl Machine {
             }
         }
         if let Some(place) = place {
-            // Messages have numbers from 1 on.
+            // Messages are numbered from 1, so 0 marks a conversation.
             recent.insert(place, (id.0, 0, asked))?;
         }
         Ok(Ok(done))
@@ -239,7 +239,7 @@ fn conversation_of(
     })
 }
 
-/// True if it is the only conversation of its kind between its two members.
+/// True if the conversation is the only one of its kind between its two members.
 fn is_pair(
     tables: &Tables<'_>,
     conversation: &Conversation,

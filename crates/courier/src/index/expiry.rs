@@ -1,9 +1,9 @@
 //! Expiry of old messages.
 //!
 //! Messages that are stored within a minute of each other form a *chunk*. The index stores the time of each chunk's
-//! newest message, and the last message of each conversation in it. So old messages are found without a row for each
-//! message. A [`Command::Expire`](crate::command::Command::Expire) removes a bounded number of them, so that posts do
-//! not wait for it.
+//! newest message, and the last message of each conversation in the chunk. So old messages are found without a row for
+//! each message. A [`Command::Expire`](crate::command::Command::Expire) removes a bounded number of messages, so that
+//! it does not delay posts.
 //!
 //! The first remaining number of each conversation is stored. Queues may still refer to earlier messages, which readers
 //! skip.
@@ -52,7 +52,7 @@ impl Machine {
             let of = ConversationId(place.1);
             let last = checked("mark", &[place.0, place.1], row)?;
             let first = first_kept(&tables.firsts, of)?;
-            // One step, even if there is nothing to remove.
+            // At least one step is made, even if no message is left to remove.
             let end = (last + 1).min(first.max(1) + left);
             left -= (end.saturating_sub(first)).clamp(1, left);
             for message in first..end {

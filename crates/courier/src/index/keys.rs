@@ -25,13 +25,13 @@ pub(super) struct Days {
 }
 
 impl Days {
-    /// True if a key of this day changes nothing here.
+    /// True if a key of this day needs no new table.
     pub fn has_come_to(&self, day: u64) -> bool {
         day == self.last && !self.tables.is_empty()
     }
 }
 
-/// The keys with changes.
+/// The keys that were added or changed.
 pub(super) type Keyed = FxHashSet<UserKey>;
 
 /// The idempotency keys of the last days.
@@ -39,14 +39,14 @@ pub(super) struct Recent<'t> {
     txn: &'t WriteTransaction,
     /// The added keys.
     added: Keyed,
-    /// In the order of creation.
+    /// The days and their tables, in the order of creation.
     days: Vec<(u64, Keys<'t>)>,
     last: u64,
 }
 
 /// A user and a hashed key.
 pub(super) type UserKey = (u64, [u8; 16]);
-/// The conversation, number and fingerprint of the message for which a key was used.
+/// The use of a key: the conversation, the number and the fingerprint of the message.
 pub(super) type Use = (u64, u64, u64);
 
 impl<'t> Recent<'t> {
@@ -86,7 +86,7 @@ impl<'t> Recent<'t> {
         self.days.push((day, open_keys(self.txn, day)?));
         while self.days.len() > KEPT {
             let (old, keys) = self.days.remove(0);
-            // A table can be deleted only when it is not open.
+            // A table must be closed before it can be deleted.
             drop(keys);
             let name = keys_of_day(old);
             let table = TableDefinition::<(u64, [u8; 16]), Use>::new(&name);
@@ -114,7 +114,7 @@ impl<'t> Recent<'t> {
         Ok(())
     }
 
-    /// The keys that were added since it was opened.
+    /// Returns the keys that were added since the tables were opened.
     pub fn into_added(self) -> Keyed {
         self.added
     }

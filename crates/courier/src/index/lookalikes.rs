@@ -1,4 +1,4 @@
-//! Names that look alike: at most one of them is given out.
+//! Names that look alike: at most one of them can be taken.
 //!
 //! Two names look alike if they have the same [skeleton](skeleton) and one of them has characters other than
 //! ASCII. Two ASCII names never do: `burn` and `bum` are two users.
@@ -37,18 +37,18 @@ fn holders(tables: &Tables<'_>, skeleton: &str) -> Result<Holders, redb::Error> 
     Ok(Holders { ascii, others })
 }
 
-/// True if a user has a name that looks like this one.
+/// True if the name looks like the name of an existing user.
 pub(super) fn is_taken(tables: &Tables<'_>, name: &str) -> Result<bool, redb::Error> {
     let Holders { ascii, others } = holders(tables, &skeleton(name))?;
     Ok(others > 0 || (ascii > 0 && !name.is_ascii()))
 }
 
-/// Records a name that was given out.
+/// Records a name that was taken.
 pub(super) fn add(tables: &mut Tables<'_>, name: &str) -> Result<(), redb::Error> {
     change(tables, name, |count| count.saturating_add(1))
 }
 
-/// Removes a name that is free again.
+/// Removes a name that is no longer taken.
 pub(super) fn remove(tables: &mut Tables<'_>, name: &str) -> Result<(), redb::Error> {
     change(tables, name, |count| count.saturating_sub(1))
 }

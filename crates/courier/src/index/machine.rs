@@ -16,18 +16,19 @@ use std::sync::Arc;
 
 /// The approximate number of entries at which caches are emptied.
 const CACHED: usize = 1 << 20;
-/// The number of completed ranges of queues that are collected before they are written, so that they are neighbours.
+/// The number of completed ranges of queues that are collected before they are written, so that neighbouring rows are
+/// written together.
 const MANY_RUNS: usize = 1 << 12;
-/// The number of rows that are written at a time, so that new commands need not wait for all of them.
+/// The number of rows that are written at a time, so that new commands need not wait until all rows are written.
 const SLICE: usize = 1 << 7;
-/// Beyond this number all rows are written at once, because they arrive too fast.
+/// The number of completed ranges above which all rows are written at once, because they arrive too fast.
 const MOST_RUNS: usize = 1 << 19;
 
 /// The counters, stored in the index with the counted data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     pub format: u32,
-    /// The identity of the log that was applied.
+    /// The identity of the log whose entries were applied.
     pub log: u64,
     /// The log entry applied last.
     pub position: u64,
@@ -35,25 +36,25 @@ pub(super) struct State {
     pub users: u64,
     pub conversations: u64,
     pub days: Days,
-    /// Bytes of the messages that are kept.
+    /// The bytes of all stored messages.
     pub bytes: u64,
     pub growing: OpenChunk,
     /// The newest version of a command that was applied.
     pub version: u8,
 }
 
-/// The effects of applied entries, besides their results.
+/// The effects of applied entries, in addition to their results.
 #[derive(Debug, Default)]
 pub(super) struct SideEffects {
     pub deliveries: Vec<Delivery>,
-    /// Sessions that are over.
+    /// Sessions that have ended.
     pub closed: Vec<(UserId, SessionId)>,
     /// Changed conversations, with the users to be notified.
     pub changed: Vec<(ConversationId, Vec<UserId>)>,
 }
 
 impl SideEffects {
-    /// Removes all.
+    /// Removes all effects.
     pub fn clear(&mut self) {
         self.deliveries.clear();
         self.closed.clear();
@@ -78,7 +79,7 @@ pub(super) struct MessageRow<'a> {
     pub text: &'a str,
 }
 
-/// Applies commands. See the [module](self).
+/// The state machine that applies commands. See the [module](self).
 #[derive(Default)]
 pub(super) struct Machine {
     pub state: State,
@@ -100,12 +101,12 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The last runs of queues.
+    /// Returns the cache of the last ranges of queues.
     pub fn tails(&self) -> Tails {
         self.queues.tails.clone()
     }
 
-    /// Replaces another machine at the same position.
+    /// Replaces this machine by another one at the same position.
     pub fn replace(&mut self, mut with: Machine) {
         let tails = self.tails();
         tails.take_over(&with.queues.tails);
@@ -128,8 +129,8 @@ impl Machine {
         self.pending.are_many() || self.queues.waiting() >= MOST_RUNS
     }
 
-    /// Writes a part of the pending rows, if there are many; before a commit, if there are more than such a
-    /// part. Returns true if many are left.
+    /// Writes a part of the pending rows if there are many, or before a commit if there are more rows than such a part.
+    /// Returns true if many are left.
     pub fn write_some(
         &mut self,
         tables: &mut Tables<'_>,
@@ -149,7 +150,7 @@ impl Machine {
             true => self.queues.write_all(tables, true)?,
             false => self.queues.write(tables)?,
         }
-        // Not before: what is not in this cache is looked for in the table.
+        // The cache is emptied only now, because numbers that are not in the cache are read from the table.
         bound(&mut self.numbers);
         Ok(())
     }

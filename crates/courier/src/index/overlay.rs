@@ -1,11 +1,10 @@
 //! Messages that are applied while a transaction commits.
 //!
-//! A commit may take as long as the disk needs, and during it the tables cannot change. A message rarely needs
-//! the tables: the members and the last number of its conversation and the ends of its recipients' queues are in
-//! memory. Whether its key was used is read from the tables before the transaction and from the notes of later
-//! messages. Such messages are applied at once, and written to their tables by the next transaction.
-//! Acknowledgements have no effects and are deferred. The first command of another kind waits for the commit, and so
-//! do all later ones.
+//! A commit may take as long as the disk needs, and during it the tables cannot change. A message rarely needs the
+//! tables: the members and the last number of its conversation and the ends of its recipients' queues are in memory.
+//! The check of its idempotency key needs only the tables before the transaction and the keys of later messages. Such
+//! messages are applied at once, and written to their tables by the next transaction. Acknowledgements have no effects
+//! and are deferred. The first command of another kind waits for the commit, and so do all later ones.
 
 use super::keys::fingerprint;
 use super::keys::{Keyed, Recent, Use, UserKey};
@@ -21,7 +20,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct CommitOverlay {
     /// The idempotency keys of the last days, before the transaction.
     before: Vec<ReadOnlyTable<UserKey, Use>>,
-    /// Keys that the transaction adds.
+    /// The keys that the transaction has added.
     added: Keyed,
     pub after: DeferredWrites,
 }
@@ -46,7 +45,7 @@ impl CommitOverlay {
             let table: TableDefinition<'_, UserKey, Use> = TableDefinition::new(&name);
             match read.open_table(table) {
                 Ok(keys) => before.push(keys),
-                // The transaction has created it.
+                // The transaction has created the table.
                 Err(TableError::TableDoesNotExist(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -165,7 +164,7 @@ impl Machine {
         }
         match place {
             None => Ok(true),
-            // The first key of a day makes a table.
+            // The first key of a day needs a new table.
             Some(_) if !self.state.days.has_come_to(entry.taken.day()) => Ok(false),
             Some(place) => Ok(!overlay.is_known(place)?),
         }

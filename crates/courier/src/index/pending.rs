@@ -9,9 +9,9 @@ use super::tables::Tables;
 use crate::model::Millis;
 use std::ops::{Bound, Range};
 
-/// Messages that are kept.
+/// The maximum number of pending messages.
 const MOST_ROWS: usize = 1 << 12;
-/// Bytes of messages that are kept.
+/// The maximum bytes of pending messages.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The number of pending rows above which no rows are written while the disk is busy with a checkpoint.
@@ -21,13 +21,13 @@ const TOO_MANY_BYTES: usize = 64 << 20;
 /// A conversation and a message's number in it.
 type MessageKey = (u64, u64);
 
-/// See the [module](self).
+/// Applied messages that are not in their table yet. See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     /// The position of each message in `bytes`, and its chunk.
     messages: Vec<(MessageKey, Range<usize>, Chunk)>,
     bytes: Vec<u8>,
-    /// The chunks of these messages, and the time of the newest message of each.
+    /// The chunks of the pending messages, with the time of the newest message in each.
     chunks: Vec<(Chunk, Millis)>,
 }
 
@@ -43,7 +43,7 @@ impl Pending {
         self.messages.push((place, begin..self.bytes.len(), chunk));
     }
 
-    /// True if they must be written before more are added.
+    /// True if the messages must be written before more are added.
     pub fn are_too_many(&self) -> bool {
         self.bytes.len() >= TOO_MANY_BYTES || self.messages.len() >= TOO_MANY_ROWS
     }
@@ -53,7 +53,7 @@ impl Pending {
         self.messages.len() >= MOST_ROWS || self.bytes.len() >= MOST_BYTES
     }
 
-    /// Writes all of them into their table.
+    /// Writes all messages into their table.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         let Pending {
             messages,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The maximum number of tails that are stored compactly at a checkpoint instead of being written as rows.
 const MOST_NOTED: usize = 1 << 15;
-/// Tails in a row of theirs.
+/// The number of tails in one row.
 const TAILS_TOGETHER: usize = 1 << 10;
 /// The number of rows of one queue that are removed at a time.
 const MOST_REMOVED: usize = 1 << 10;
@@ -25,7 +25,7 @@ const MOST_REMOVED: usize = 1 << 10;
 /// Consecutive messages of one conversation in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct QueueRange {
-    /// The sequence of the first.
+    /// The sequence number of the first message.
     pub first: u64,
     pub conversation: u64,
     /// The number of the first message in its conversation.
@@ -48,7 +48,7 @@ impl QueueRange {
         own: 0,
     };
 
-    /// The sequence of the last.
+    /// Returns the sequence number of the last message.
     pub fn last(&self) -> u64 {
         self.first + self.count - 1
     }
@@ -100,11 +100,11 @@ impl QueueRange {
     }
 }
 
-/// The last run of a queue.
+/// The last range of a queue.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     run: QueueRange,
-    /// True if it is longer than its row.
+    /// True if the range is longer than its row.
     unwritten: bool,
 }
 
@@ -116,17 +116,16 @@ pub(super) struct Tails(Arc<Mutex<FxHashMap<UserId, Tail>>>);
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     pub tails: Tails,
-    /// Runs that are over and not written.
+    /// Completed ranges that have not been written, with their keys.
     over: VecDeque<((u64, u64), Row)>,
     /// Users with an unwritten tail.
     unwritten: Vec<UserId>,
-    /// The number of rows that were written since the last query.
+    /// The number of rows written since the last call of [`Queues::take_written`].
     written: usize,
 }
 
 impl Queues {
-    /// Appends a message of this sender to the queues of these users, and returns the sequence number that each
-    /// gives it.
+    /// Appends a message of this sender to the queues of these users, and returns the sequence number in each queue.
     ///
     /// Without `tables`, all of these users' tails must be [cached](Queues::knows).
     pub fn push(
@@ -178,7 +177,7 @@ impl Queues {
         users.all(|user| tails.contains_key(&user))
     }
 
-    /// The last sequence of a user.
+    /// Returns the last sequence number of a user's queue.
     pub fn last(&self, tables: &Tables<'_>, user: UserId) -> Result<u64, redb::Error> {
         if let Some(tail) = self.tails.0.lock().get(&user) {
             return Ok(tail.run.last());
@@ -191,12 +190,12 @@ impl Queues {
         std::mem::take(&mut self.written)
     }
 
-    /// Rows that wait to be written.
+    /// Returns the number of rows that wait to be written.
     pub fn waiting(&self) -> usize {
         self.over.len()
     }
 
-    /// Writes the runs that are over.
+    /// Writes all completed ranges.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         self.write_some(tables, usize::MAX)
     }
@@ -213,7 +212,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Writes everything, and forgets all tails if asked to.
+    /// Writes all ranges. If `forget` is true, all tails are removed from the cache.
     pub fn write_all(&mut self, tables: &mut Tables<'_>, forget: bool) -> Result<(), redb::Error> {
         self.write(tables)?;
         let mut tails = self.tails.0.lock();
@@ -231,7 +230,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Writes all tails to disk in this transaction. If there are many, they get rows of their own.
+    /// Writes all tails to disk in this transaction. If there are many, each gets a separate row.
     pub fn keep_tails(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         if self.unwritten.len() > MOST_NOTED {
             self.write_all(tables, false)?;
@@ -299,7 +298,7 @@ impl Queues {
                 break;
             }
         }
-        // The last one that was looked at stays.
+        // The last examined row stays.
         over.pop();
         for place in over {
             tables.queues.remove(place)?;
@@ -307,7 +306,7 @@ impl Queues {
         Ok(())
     }
 
-    /// True if there are more tails than this.
+    /// True if there are more tails than `most`.
     pub fn are_more_than(&self, most: usize) -> bool {
         self.tails.0.lock().len() > most
     }
@@ -342,7 +341,7 @@ impl Tails {
     }
 }
 
-/// The last sequence in a user's queue.
+/// Returns the last sequence number in a user's queue.
 pub(super) fn last_sequence(
     txn: &ReadTransaction,
     user: UserId,
@@ -353,8 +352,8 @@ pub(super) fn last_sequence(
     Ok(both.max().unwrap_or(0))
 }
 
-/// Calls `visit` with sequence, conversation and number of the messages in a user's queue after a sequence,
-/// in order, until it returns `false`.
+/// Calls `visit` with the sequence, the conversation and the number of each message in a user's queue after a sequence
+/// number, in order, until it returns `false`.
 pub(super) fn visit(
     txn: &ReadTransaction,
     user: UserId,
@@ -380,8 +379,8 @@ pub(super) fn visit(
     failed
 }
 
-/// Calls `visit` with every range in a user's queue after a sequence, and its first sequence after it, in
-/// order, until it returns `false`.
+/// Calls `visit` with every range in a user's queue after a sequence number, in order, until it returns `false`. The
+/// second argument is the first sequence number of the range that follows the given one.
 ///
 /// The cached tail may be older or newer than the transaction. Ranges that only one of them has are visited
 /// if nothing before them is missing; otherwise the queue ends there for now.
@@ -406,14 +405,14 @@ pub(super) fn visit_runs(
             next = run.last() + 1;
             return visit(run, first);
         }
-        // A run that begins later: what is before it is not here yet.
+        // If a range begins later than expected, the messages before it are not visible yet.
         next >= run.first
     };
     let begin = queues.range((user.0, 0)..=(user.0, after + 1))?.next_back();
     let begin = begin
         .transpose()?
         .map_or((user.0, 0), |(place, _)| place.value());
-    // What all sessions have acknowledged is not here any more: then the first row begins later.
+    // Messages that all sessions have acknowledged were removed, so the first row may begin later.
     let mut is_first = true;
     for row in queues.range(begin..=(user.0, u64::MAX))? {
         let (place, row) = row?;

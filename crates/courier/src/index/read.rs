@@ -17,7 +17,8 @@ use crate::model::{
 use redb::{AccessGuard, ReadTransaction, ReadableTable, StorageError};
 use std::collections::BTreeMap;
 
-/// The maximum work for counting unread messages: ranges of a queue, plus messages in partly acknowledged ranges.
+/// The maximum work for counting unread messages: the number of ranges of a queue, plus the number of messages in
+/// partly acknowledged ranges.
 const MOST_UNREAD_RUNS: usize = 10_000;
 
 /// The number of removed messages of a queue that are skipped at a time.
@@ -60,7 +61,7 @@ pub(crate) struct QueuedMessage {
 /// The position of a session in its user's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The last sequence it has acknowledged.
+    /// The last sequence number that the session has acknowledged.
     pub acknowledged: u64,
     /// The last sequence number of the queue.
     pub last: u64,
@@ -82,7 +83,7 @@ impl Index {
         .await
     }
 
-    /// Returns users whose names begin with a prefix, after one of them, in the order of bytes.
+    /// Returns users whose names begin with a prefix and follow a given name, in the order of bytes.
     pub async fn users_named_like(
         &self,
         prefix: String,
@@ -116,7 +117,7 @@ impl Index {
     pub async fn users(&self, ids: Vec<UserId>) -> Result<Vec<UserInfo>, IndexError> {
         self.read(move |txn| {
             let found = ids.into_iter().filter_map(|id| match user(txn, id) {
-                // One that was deleted has no name.
+                // A deleted user has no name.
                 Ok(found) => found.filter(|user| !user.name.is_empty()).map(|user| {
                     let name = user.name.into();
                     Ok(UserInfo { id, name })
@@ -139,7 +140,7 @@ impl Index {
             .await
     }
 
-    /// A session that is not over.
+    /// Returns a session that has not ended.
     pub async fn session(&self, id: SessionId) -> Result<Option<Session>, IndexError> {
         self.read(move |txn| match txn.open_table(SESSIONS)?.get(id.0)? {
             Some(row) => decode("session", &session_key(id.0), row.value()).map(Some),
@@ -212,7 +213,7 @@ impl Index {
                 let Some(found) = found.filter(|found| found.has(user)) else {
                     return Err(damaged(format!("conversation {id} of user {user}")));
                 };
-                // A number has 20 digits at most, and a comma.
+                // A number has at most 20 digits and a comma.
                 let mut length = ENVELOPE + 21 * found.members.len();
                 let title: Option<String> = match titles.get(id.0)? {
                     Some(row) => Some(decode("title", &[id.0], row.value())?),
@@ -331,7 +332,7 @@ impl Index {
             let (mut reached, mut passed) = (after, 0);
             visit(txn, user, after, tail, |sequence, of, number| {
                 let Some(found) = messages.get((of.0, number))? else {
-                    // It was removed for its age, or is only just being applied.
+                    // The message was removed because of its age, or is just being applied.
                     if number < first_kept(&firsts, of)? {
                         reached = sequence;
                         passed += 1;
@@ -390,11 +391,11 @@ impl Index {
     }
 }
 
-/// A page that is being put together.
+/// A page that is being built.
 struct Building<T> {
     page: Page<T>,
     limit: usize,
-    /// Bytes that are left.
+    /// The number of bytes that are left.
     bytes: usize,
 }
 

@@ -6,13 +6,13 @@
 use redb::Error;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the checksum.
+/// The length of the checksum in bytes.
 const CHECK: usize = 4;
 
 /// A number with its checksum.
 pub(super) type Number = (u64, u32);
 
-/// Returns a number with its checksum, as the row under this key.
+/// Returns a number with its checksum, for the row with this key.
 pub(super) fn number(key: &[u64], value: u64) -> Number {
     (value, number_check(key, value))
 }
@@ -31,7 +31,7 @@ fn number_check(key: &[u64], value: u64) -> u32 {
     u32::from_le_bytes(checksum(key, &value.to_le_bytes()))
 }
 
-/// Encodes into memory that is used again.
+/// Encodes a value into a buffer that is reused.
 pub(super) fn encode<'s, T: Serialize>(
     key: &[u64],
     value: &T,

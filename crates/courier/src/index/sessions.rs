@@ -20,7 +20,7 @@ impl Machine {
         if user.0 == 0 || user.0 > self.state.users {
             return Ok(Err(Refusal::UnknownUser(user)));
         }
-        // A new session begins where the user's furthest one stands.
+        // A new session begins at the highest acknowledgement of the user's sessions.
         if let Some(sequence) = acknowledged_by_user(tables, user)? {
             let row = number(&session_key(id.0), sequence);
             tables.session_acks.insert(id.0, row)?;

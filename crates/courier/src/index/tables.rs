@@ -40,13 +40,14 @@ pub(super) const PAIRS: TableDefinition<(u64, u64), Number> = TableDefinition::n
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
 /// (Conversation, number) → [`MessageRow`](super::MessageRow).
 pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("messages");
-/// Conversation, number of the first message, [counts](super::queue::Run::counts), and the checksum of the row.
+/// Conversation, number of the first message, [counts](super::queue::QueueRange::counts), and the checksum of the row.
 pub(super) type Row = (u64, u64, u64, u32);
 
-/// (User, sequence of the first) → [`Run`](super::queue::Run).
+/// (User, sequence number of the first message) → [`QueueRange`](super::queue::QueueRange).
 pub(super) const QUEUES: TableDefinition<(u64, u64), Row> = TableDefinition::new("queues");
 
-/// Number → many users with the last [`Run`](super::queue::Run) of each, for users whose last range has no row yet.
+/// Number → many users with the last [`QueueRange`](super::queue::QueueRange) of each, for users whose last range has
+/// no row yet.
 pub(super) const TAILS: TableDefinition<u64, &[u8]> = TableDefinition::new("tails");
 /// (Chunk, conversation) → the number of the last message of the conversation in that chunk.
 pub(super) const MARKS: TableDefinition<(u64, u64), Number> = TableDefinition::new("marks");

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use redb::{ReadableTable, TableHandle};
 use tokio::sync::oneshot;
 
-/// No limit of a page.
+/// The limit of a page without a limit.
 const ALL: usize = usize::MAX;
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
@@ -102,7 +102,7 @@ impl TestIndex {
         }
     }
 
-    /// Creates three users, a conversation of the first with both others, and one with the second only.
+    /// Creates three users, a conversation of the first user with both others, and one with the second only.
     pub async fn rooms(&mut self) -> ([UserId; 3], ConversationId, ConversationId) {
         let users = [
             self.user("a").await,
@@ -159,7 +159,7 @@ async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
     let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
     assert_eq!((found, page.more), (vec![3, 4], true));
     let kept = fed.kept.clone();
-    // Answers come first; with the end of the thread all are delivered.
+    // Answers come first. All messages are delivered when the thread ends.
     fed.close();
     let sequences = |of: UserId| -> Vec<u64> {
         let all = kept.0.lock();
@@ -190,12 +190,12 @@ async fn many_messages_of_several_conversations_are_all_there_in_order() {
     let mut fed = TestIndex::open(Some(dir.path()));
     let ([a, b, c], both, only) = fed.rooms().await;
     fed.post(a, only, Some(1), 7).await.unwrap();
-    // More rows than are kept, in turn.
+    // More rows than are collected, in turn.
     for turn in 0..2500 {
         let room = if turn % 2 == 0 { both } else { only };
         fed.post(a, room, None, 8).await.unwrap();
     }
-    // What a key was used for may not have been written yet, or long ago.
+    // The message of a key may be unwritten, or may have been written long ago.
     fed.post(a, both, Some(2), 9).await.unwrap();
     for (room, key, expected, at) in [(only, 1, 1, 7), (both, 2, 1251, 9)] {
         let outcome = fed.post(a, room, Some(key), 10).await;
@@ -228,7 +228,7 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     fed.post(a, room, None, 0).await.unwrap();
-    // As if the process were killed: nothing is written but what a checkpoint has written.
+    // As if the process were killed: only the data of a checkpoint are on disk.
     let copy = tempfile::tempdir().unwrap();
     let first = fed.checkpoints.lock().last().copied().unwrap_or(0);
     std::fs::copy(dir.path().join(FILE), copy.path().join(FILE)).unwrap();
@@ -259,7 +259,7 @@ async fn keys_are_remembered_for_a_day_and_forgotten_after_three() {
         (1, DAY - 1, (1, true)),
         (2, DAY, (2, false)),
         (1, DAY, (1, true)),
-        // A clock that goes back forgets nothing.
+        // A clock that goes back forgets no keys.
         (2, 0, (2, true)),
         (3, 2 * DAY, (3, false)),
         (1, 2 * DAY, (1, true)),
@@ -342,7 +342,7 @@ async fn of_too_many_sessions_the_one_that_ends_first_goes() {
     let user = fed.user("a").await;
     let most = crate::command::MOST_SESSIONS as u8;
     for number in 0..=most {
-        // The third ends before the others.
+        // The third session ends before the others.
         let ends = if number == 2 {
             1
         } else {
@@ -390,7 +390,7 @@ async fn a_message_to_many_costs_no_row_for_each_of_them() {
         if turn % 200 == 100 {
             fed.post(users[1], other, None, 0).await.unwrap();
             expected += 1;
-            // What is not written is read all the same.
+            // Rows that have not been written can be read.
             let page = fed.index.queue(users[2], 0, 9999, ALL).await.unwrap();
             assert_eq!(page.items.len(), expected);
         }
@@ -411,7 +411,7 @@ async fn a_message_to_many_costs_no_row_for_each_of_them() {
     }
     let rows = |txn: &ReadTransaction| Ok(txn.open_table(tables::QUEUES)?.iter()?.count());
     let rows = fed.index.read(rows).await.unwrap();
-    // One run for each recipient, and three more pairs for the user who received something else.
+    // One range for each recipient, and three more rows for each of the two users with other messages.
     assert!(rows < 70, "{rows} rows for {} deliveries", 600 * 49);
     fed.close();
 }
@@ -431,7 +431,7 @@ async fn a_page_is_bounded_in_bytes_and_has_one_item_at_least() {
         });
         fed.apply(command).await.unwrap();
     }
-    // As JSON each is six thousand bytes.
+    // As JSON each message has six thousand bytes.
     let page = fed.index.messages(room, 0, 500, 20_000).await.unwrap();
     assert_eq!((page.items.len(), page.more), (3, true));
     let page = fed.index.messages(room, 9, 500, 1).await.unwrap();
@@ -507,7 +507,7 @@ async fn acknowledgements_only_go_forward_and_never_ahead() {
         let position = fed.index.position(b, one).await.unwrap();
         assert_eq!((position.acknowledged, position.last), (expected, 5));
     }
-    // A new session of the user resumes after the furthest one.
+    // A new session of the user resumes at the highest acknowledgement.
     fed.apply(open(other)).await.unwrap();
     let position = fed.index.position(b, other).await.unwrap();
     assert_eq!(position.acknowledged, 5);

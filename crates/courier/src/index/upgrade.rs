@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(position.acknowledged, 17);
         drop((feed, index));
         thread.join().unwrap();
-        // Once is enough, and all tables are as they should be.
+        // One upgrade is enough, and all tables are complete.
         let opened = OpenedIndex::open(Some(dir.path())).unwrap();
         let txn = opened.database.begin_write().unwrap();
         let tables = Tables::open(&txn).unwrap();

@@ -17,22 +17,22 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// The number of entries after which a transaction is committed.
+/// The number of entries after which the transaction is committed.
 const LARGEST_TRANSACTION: u64 = 1 << 13;
-/// The time after its first entry when a transaction is committed.
+/// The time after the first entry of a transaction at which it is committed.
 const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
-/// The additional time if many rows must still be written.
+/// The additional time for a commit if many rows must still be written.
 const LATEST_COMMIT: Duration = Duration::from_secs(5);
 /// The maximum time before a commit if a reader waits.
 const LONGEST_WANT: Duration = Duration::from_millis(500);
-/// The number of queue rows from which a commit takes long enough to apply messages during it.
+/// The number of written queue rows above which a commit takes long, so that messages are applied during it.
 const MANY_WRITTEN: usize = 1 << 10;
 /// The number of entries between checkpoints.
 const CHECKPOINT_ENTRIES: u64 = 1 << 16;
 /// The time between checkpoints. The log's commits wait behind a checkpoint, so they are rare.
 const CHECKPOINT_TIME: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 20 });
 
-/// See the [module](self).
+/// The thread that applies the log. See the [module](self).
 pub(super) struct Writer<E, C> {
     pub path: PathBuf,
     pub database: Current,
@@ -52,14 +52,14 @@ pub(super) struct Writer<E, C> {
     pub checkpoint: C,
 }
 
-/// CommitMode a transaction is committed.
+/// The mode in which a transaction is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitMode {
     /// Visible to readers. If the commit is large, messages are applied during it.
     Visible,
-    /// Also on disk.
+    /// On disk, and visible to readers.
     Durable,
-    /// Visible and on disk, and messages are applied during the commit.
+    /// On disk, and visible to readers. Messages are applied during the commit.
     Concurrent,
 }
 
@@ -80,9 +80,9 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             let mut waiting = Vec::new();
             let begun = self.machine.state.position;
             let postponed = std::mem::take(&mut self.postponed);
-            // Between transactions there is nothing to commit.
+            // Wait until there is something to commit.
             let first = loop {
-                // What was taken beside the last commit is to be written and seen.
+                // Messages applied during the last commit must be written and made visible.
                 if begun > self.progress.committed.load(Acquire) || !postponed.is_empty() {
                     break Some(postponed);
                 }
@@ -99,7 +99,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                     }
                     default(idle.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))) => {
                         if behind {
-                            // The checkpoint below, beside which messages are applied.
+                            // The next transaction is a checkpoint, during which messages are applied.
                             break Some(Vec::new());
                         }
                         saved.1 = Instant::now();
@@ -144,12 +144,12 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         let mut wanted = None;
         self.apply(tables, recent, first)?;
         loop {
-            // Between entries, so that none waits for all that those before it have left to write.
+            // Rows are written between entries, so that no entry waits for all rows of the earlier ones.
             let now = Instant::now();
             let end = begun + LONGEST_TRANSACTION;
             let due = now >= end || !waiting.is_empty() || self.machine.state.position >= last;
             let more = self.machine.write_some(tables, due)?;
-            // A commit writes the rest, and nothing is applied during it.
+            // The commit writes the remaining rows, and no entries are applied in that time.
             let late = wanted.map_or(begun + LATEST_COMMIT, |wanted| wanted + LONGEST_WANT);
             if due && (!more || now >= late) {
                 return Ok(Occasion::Commit);
@@ -185,7 +185,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             }
             ApplierRequest::Snapshot(keep, reply) => {
                 if keep {
-                    // What is taken beside the commit is not in the snapshot.
+                    // The snapshot lacks messages that are applied during the commit, so they are stored from now on.
                     self.kept = Some(CompactionBacklog::default());
                 }
                 self.save(CommitMode::Concurrent, saved)?;
@@ -218,12 +218,12 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         applied.map_err(|error| error.to_string())?;
         if copy.machine.state != self.machine.state {
             return Err(
-                "the copy differs from what was copied; this is a fault of the program".to_owned(),
+                "the copy differs from the original, which is a fault of the program".to_owned(),
             );
         }
         std::fs::rename(&copy.path, &self.path).map_err(|error| error.to_string())?;
         if let Some(directory) = self.path.parent() {
-            // Either of the two files is the whole index: the log has what the older one lacks.
+            // After a crash either file is a valid index, because the log has the entries that the older file lacks.
             let _ = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
         }
         self.database.set(copy.database);
@@ -231,7 +231,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         Ok(())
     }
 
-    /// Applies a group of entries, answers their submitters, and has them delivered.
+    /// Applies a group of entries, answers their submitters, and delivers their messages.
     fn apply(
         &mut self,
         tables: &mut Tables<'_>,
@@ -264,7 +264,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             }
         }
         self.answer(answers, &mut caused);
-        // After the answers, which need not wait for the tables.
+        // Rows are written after the answers, which do not depend on them.
         if self.machine.has_many_rows() {
             self.machine.write(tables)?;
         }
@@ -274,7 +274,8 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     /// Sends the results of entries, and delivers their messages.
     fn answer(&mut self, answers: Vec<(Reply, Outcome)>, caused: &mut SideEffects) {
         let position = self.machine.state.position;
-        // Before the answers: a client that is answered and then reads finds its own write.
+        // The position is published before the answers, so that a client that reads after an answer finds its own
+        // write.
         self.progress.applied.store(position, Release);
         self.advanced.send_replace(position);
         for (reply, outcome) in answers {
@@ -303,13 +304,13 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 recv(committed_signal) -> ended => break ended,
                 recv(self.feed) -> entries => match entries {
                     Ok(entries) => self.apply_entries_during_commit(entries, &mut overlay)?,
-                    // The next transaction finds that there is nothing more.
+                    // The feed is closed; the next transaction handles that.
                     Err(_) => break committed_signal.recv(),
                 },
             }
         };
         self.deferred_writes = overlay.after;
-        // It has said what came of it.
+        // The thread has already reported its result.
         let _ = thread.join();
         ended.unwrap_or_else(|_| {
             let reason = "the thread of a checkpoint has ended early".to_owned();
@@ -382,7 +383,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             false => Durability::None,
         };
         txn.set_durability(durability).map_err(redb::Error::from)?;
-        // Otherwise a node that was killed would look through the whole index when it starts.
+        // Without this, a node that was killed would scan the complete index at its next start.
         txn.set_quick_repair(to_disk);
         let (done, added) = {
             let mut tables = Tables::open(&txn)?;
@@ -410,7 +411,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         Ok((done, position))
     }
 
-    /// Writes everything applied to disk, if that is not done.
+    /// Writes all applied entries to disk, unless they are already there.
     fn save(&mut self, how: CommitMode, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
         let mut position = self.machine.state.position;
         if saved.0 < position {
@@ -425,11 +426,11 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         (self.checkpoint)(position);
     }
 
-    /// Reports that the index has failed. The thread's channels are then closed, which everyone who waits for
-    /// an answer notices.
+    /// Reports that the index has failed. The channels of the thread are then closed, which ends all waits for an
+    /// answer.
     pub fn fail(&self, error: &redb::Error) {
         tracing::error!(
-            "the index {} has failed: {error}; the log has everything, so start the node again when the cause is gone",
+            "the index {} has failed: {error}; the log has all data, so remove the cause and restart the node",
             self.path.display()
         );
     }

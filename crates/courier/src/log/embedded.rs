@@ -30,14 +30,14 @@ use std::time::Duration;
 
 /// The name of the log's directory in the data directory.
 const DIRECTORY: &str = "log";
-/// The maximum number of commands that become durable together.
+/// The maximum number of commands that become durable in one group.
 const LARGEST_GROUP: usize = 4096;
-/// The number of bytes at which a group takes no more commands.
+/// The number of bytes at which a group is complete.
 const LARGEST_RECORD: usize = 1 << 20;
 /// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 16;
 
-/// See the [module](self).
+/// The log of a single node. See the [module](self).
 pub(crate) struct Embedded {
     submissions: crossbeam_channel::Sender<Work>,
     state: Arc<LogState>,
@@ -45,7 +45,7 @@ pub(crate) struct Embedded {
 
 enum Work {
     Submission(Submission),
-    /// Ends the thread, after all earlier commands.
+    /// Ends the thread after all earlier commands.
     Close,
 }
 
@@ -57,13 +57,13 @@ struct Submission {
 #[derive(Debug, Default)]
 struct LogState {
     waiting: AtomicUsize,
-    /// The position up to which entries are not needed any more.
+    /// The position up to which entries are no longer needed.
     forgotten: AtomicU64,
     durable: AtomicU64,
     failed: AtomicBool,
 }
 
-/// A log that was opened, before its thread runs and anything is written.
+/// A log that was opened. Its thread is not running, and nothing has been written.
 pub(crate) struct OpenedLog {
     place: LogSource,
     identity: u64,
@@ -77,7 +77,7 @@ pub(crate) struct OpenedLog {
 enum LogSource {
     Memory,
     Files(PathBuf, Recovery),
-    /// The data directory has no log of this form yet.
+    /// The data directory has no log in the current format.
     Nothing(PathBuf),
 }
 
@@ -139,7 +139,8 @@ impl OpenedLog {
         self.identity
     }
 
-    /// Returns the position of its last entry; if there is none, the position before the first.
+    /// Returns the position of the last entry of the log. If the log has no entries, returns the position before the
+    /// first.
     pub fn last(&self) -> u64 {
         self.last
     }
@@ -213,12 +214,12 @@ pub(crate) fn is_identity(identity: u64) -> bool {
 fn random_identity() -> Result<u64, StartError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| {
-        StartError::Setting(format!("the system gives no random numbers: {error}"))
+        StartError::Setting(format!("the system cannot provide random numbers: {error}"))
     })?;
     Ok(u64::from_le_bytes(random) | OWN)
 }
 
-/// Reads the commands of a record, and adds the entries after a position.
+/// Decodes the commands of a record, and adds the entries after a position to `entries`.
 fn decode(
     first: u64,
     count: u32,
@@ -236,7 +237,9 @@ fn decode(
     }
     match commands {
         [] => Ok(()),
-        _ => Err(format!("more follows the {count} entries from {first} on")),
+        _ => Err(format!(
+            "unexpected bytes follow the {count} entries from {first} on"
+        )),
     }
 }
 
@@ -251,7 +254,7 @@ fn entry(position: u64, command: Command) -> Entry {
     }
 }
 
-/// The records of these entries.
+/// Returns the records that contain these entries.
 fn encode(entries: &[Entry], identity: u64) -> io::Result<Vec<u8>> {
     let (mut records, mut record) = (Vec::new(), Record::default());
     for some in entries.chunks(LARGEST_GROUP) {
@@ -280,7 +283,9 @@ impl Log for Embedded {
         let submission = Submission { command, reply };
         let sent = self.submissions.send(Work::Submission(submission));
         sent.map_err(|_| match self.state.failed.load(Relaxed) {
-            true => LogError::Failed("it has failed, and is being reopened".to_owned()),
+            true => {
+                LogError::Failed("the disk has failed, and the log is being reopened".to_owned())
+            }
             false => LogError::Closed,
         })
     }
@@ -310,7 +315,7 @@ impl Log for Embedded {
     }
 
     fn close(&self) {
-        // If the thread has ended, it is closed.
+        // If the send fails, the thread has ended and the log is closed.
         let _ = self.submissions.send(Work::Close);
     }
 }
@@ -332,8 +337,7 @@ impl Writer {
         while open {
             let mut group = Vec::new();
             let first = submitted.recv().ok();
-            // On a busy machine threads about to submit do so now; on an idle one this costs
-            // nothing.
+            // On a busy machine, threads that are about to submit do so now. On an idle machine this costs nothing.
             std::thread::yield_now();
             record.begin();
             let mut encoded = Ok(());

@@ -58,7 +58,7 @@ const LONGEST: Duration = Duration::from_secs(15);
 const ACK: Duration = Duration::from_secs(2);
 /// The pause between two publications of a command.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The time in which a publication with a known id is not stored again; longer than [`LONGEST`].
+/// The time during which JetStream ignores a second publication with the same id; longer than [`LONGEST`].
 const DUPLICATES: Duration = Duration::from_secs(120);
 /// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 13;
@@ -66,13 +66,13 @@ const MOST_WAITING: usize = 1 << 13;
 /// A command as stored in the stream.
 #[derive(Serialize, Deserialize)]
 struct StreamCommand {
-    /// The process that published it, and its number there.
+    /// The process that published the command, and the number of the command in that process.
     origin: u64,
     number: u64,
     command: Command,
 }
 
-/// See the [module](self).
+/// The log of several nodes. See the [module](self).
 #[derive(Clone)]
 pub(crate) struct JetStream {
     state: Arc<StreamState>,
@@ -177,7 +177,7 @@ impl Log for JetStream {
     fn forget(&self, _: u64) {}
 
     fn patience(&self) -> Option<Duration> {
-        // A published command still has to come back.
+        // A published command must also return through the stream.
         Some(LONGEST + 2 * ACK)
     }
 
@@ -231,18 +231,18 @@ impl StreamState {
         let info = info.map_err(|error| broken(error.to_string()))?;
         if identity(&info) != self.identity {
             return Err(Attach::Wrong(format!(
-                "the stream {stream} is not the one that was there before; bring back the server's data"
+                "the stream {stream} is not the stream that this node has read before; restore the server's data"
             )));
         }
         let Applied { position, digest } = *applied;
         let last = info.state.last_sequence;
         if last < position {
             return Err(Attach::Wrong(format!(
-                "the stream {stream} ends at {last}, and this node has applied {position}: the server has lost entries; bring back its data"
+                "the stream {stream} ends at {last}, and this node has applied {position}: the server has lost entries; restore its data"
             )));
         }
         let first = info.state.first_sequence;
-        // Without the entry applied last it is not known whether this is the same stream.
+        // Without the last applied entry it is unknown whether this is the same stream.
         if first > 1 && position < first {
             return Err(Attach::Behind(format!(
                 "the stream {stream} begins at {first}, and this node has applied {position}: it restarts from a snapshot"
@@ -256,13 +256,13 @@ impl StreamState {
         let entry = entry.map_err(|error| broken(error.to_string()))?;
         if self::digest(&entry.payload) != digest {
             return Err(Attach::Wrong(format!(
-                "entry {position} of the stream {stream} is not the one that this node has applied: the server has lost entries and taken others; bring back its data"
+                "entry {position} of the stream {stream} is not the one that this node has applied: the server has lost entries and accepted others; restore its data"
             )));
         }
         Ok(())
     }
 
-    /// Publishes until the command is acknowledged, or the time is over.
+    /// Publishes a command until it is acknowledged or the time limit has passed.
     async fn publish(&self, number: u64, bytes: bytes::Bytes) -> Result<(), String> {
         let id = format!("{:016x}-{number}", self.origin);
         let end = Instant::now() + LONGEST;

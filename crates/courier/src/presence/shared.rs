@@ -30,7 +30,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 const PART: usize = 1000;
 /// The number of heartbeats after which all running nodes have been heard.
 const HEARD: u64 = 2;
-/// Users of another node that are believed.
+/// The maximum number of users that another node may report.
 const MOST_USERS: usize = 1 << 20;
 
 /// A message between nodes.
@@ -44,7 +44,7 @@ enum PresenceMessage {
     },
     /// The number of changes that were published.
     Alive { number: u64 },
-    /// A part of the list of all users, after this number of changes.
+    /// A part of the list of all users, as of this number of changes.
     All {
         number: u64,
         first: bool,
@@ -73,8 +73,8 @@ impl CommonVersion {
     }
 }
 
-/// Whether this node is the first running one, which performs the tasks that one node does for all. Clones share it. If
-/// nodes do not hear each other, several may be first.
+/// True if this node is the first of the running nodes, which performs tasks for all of them. Clones share the value.
+/// If nodes do not hear each other, several may be first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct First(Arc<AtomicBool>);
 
@@ -84,7 +84,7 @@ impl First {
     }
 }
 
-/// The number of no node.
+/// A number that no node has; in a request it stands for all nodes.
 const EVERY_NODE: NodeId = 0;
 
 /// The known state of another node.
@@ -92,7 +92,7 @@ const EVERY_NODE: NodeId = 0;
 struct Peer {
     heard: Instant,
     known: PeerPresence,
-    /// The newest version that it can read.
+    /// The newest version that the node can read.
     reads: u8,
 }
 
@@ -104,7 +104,7 @@ enum PeerPresence {
     All(u64),
 }
 
-/// See the [module](self).
+/// The exchange of presence with other nodes. See the [module](self).
 pub(crate) struct SharedPresence {
     presence: Arc<Presence>,
     client: Client,
@@ -156,7 +156,7 @@ impl SharedPresence {
         self.common.clone()
     }
 
-    /// Returns whether this node is the first.
+    /// Returns the shared value that is true if this node is the first.
     pub fn first(&self) -> First {
         self.first.clone()
     }
@@ -176,7 +176,7 @@ impl SharedPresence {
     /// Publishes and listens until `closing` returns.
     pub async fn run(mut self, closing: impl Future<Output = ()>) {
         let Ok(mut subscriber) = self.client.subscribe(self.subject.clone()).await else {
-            // The client reconnects by itself; this fails only when it is closed.
+            // The client reconnects by itself. This error occurs only when the client is closed.
             return;
         };
         tokio::select! {
@@ -226,8 +226,7 @@ impl SharedPresence {
     }
 
     async fn publish(&self, message: &PresenceMessage) {
-        // What is not published now is asked for later.
-        // All versions read presence.
+        // If the publication fails, other nodes request the lost changes later. All versions can read presence.
         if let Ok(bytes) = self.key.seal(FIRST, &(self.me, message)) {
             let _ = self
                 .client
@@ -241,7 +240,7 @@ impl SharedPresence {
             Changes::Some(changes) => changes,
             Changes::TooMany => return self.publish_all().await,
         };
-        // Only the last of each user counts.
+        // Only the last change of each user counts.
         let mut seen = HashSet::new();
         let (mut came, mut left) = (Vec::new(), Vec::new());
         for (info, is_here) in changes.into_iter().rev() {
@@ -268,7 +267,7 @@ impl SharedPresence {
     }
 
     async fn publish_all(&mut self) {
-        // Before anything else, so that it is not taken for a node of the first version.
+        // The version is published first, so that other nodes do not take this node for one of the first version.
         self.publish_version().await;
         for message in all(self.published, self.presence.here()) {
             self.publish(&message).await;
@@ -296,7 +295,7 @@ impl SharedPresence {
                 if asked == self.me || asked == EVERY_NODE {
                     self.publish_all().await;
                 }
-                // Its first heartbeat shows whether a request is necessary.
+                // The first heartbeat of the other node shows whether a request is necessary.
                 known
             }
             PresenceMessage::All {
@@ -344,7 +343,7 @@ impl SharedPresence {
         self.peers.insert(node, peer);
     }
 
-    /// Takes the users of silent nodes off the list.
+    /// Removes the users of silent nodes from the list.
     fn expire_peers(&mut self) {
         let presence = &self.presence;
         self.peers.retain(|&node, peer| {
@@ -357,7 +356,7 @@ impl SharedPresence {
     }
 }
 
-/// All users of a node, in parts.
+/// Returns messages with all users of a node, in parts.
 fn all(number: u64, users: Vec<UserInfo>) -> Vec<PresenceMessage> {
     let count = users.len().div_ceil(PART).max(1);
     let mut users = users.into_iter();

@@ -1,4 +1,4 @@
-//! Clients that take more than their part: what they get is bounded, and others notice nothing.
+//! Clients that exceed their share: their use of the node is bounded, and other clients are not affected.
 
 use crate::node::{PASSWORD, counted, host, http, in_memory, limits, quiet, said, users, with};
 use corsair_courier::{Limits, Serving};
@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
-/// Texts that are six times as long as JSON.
+/// A character that takes six times as many bytes in JSON.
 const CONTROL: &str = "\u{1}";
 
-/// A user with a conversation whose first page is as long as it may be, and its path.
+/// Creates a user with a conversation whose first page has the maximum length. Returns the path of that page.
 async fn long_history(node: &Serving) -> (Vec<Login>, String) {
     let mut http = http(node).await;
     let people = users(&mut http, 2).await;
@@ -27,7 +27,7 @@ async fn long_history(node: &Serving) -> (Vec<Login>, String) {
     (people, format!("/conversations/{room}/messages"))
 }
 
-/// Asks many times and reads nothing.
+/// Sends a request many times and reads no answer.
 async fn ask(node: &Serving, path: &str, token: &str, times: usize) -> TcpStream {
     let mut stream = TcpStream::connect(host(node)).await.unwrap();
     let request =
@@ -73,7 +73,7 @@ async fn answers_that_are_not_read_are_bounded_and_end_their_connections() {
     })
     .await;
     let (people, path) = long_history(&node).await;
-    // Far more than the system buffers.
+    // The answers exceed the system's buffers by far.
     let times = 120;
     let mut stalled = Vec::new();
     for _ in 0..6 {
@@ -83,7 +83,7 @@ async fn answers_that_are_not_read_are_bounded_and_end_their_connections() {
     while !counted(&mut http, "unread").await {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Another user is not concerned.
+    // Another user is not affected.
     let bearer = format!("Bearer {}", people[0].token);
     let headers = [("authorization", bearer.as_str())];
     let (status, _) = http.send(Method::GET, &path, &headers, "").await.unwrap();
@@ -139,7 +139,7 @@ async fn sockets_that_are_not_read_hold_little_and_get_everything_in_the_end() {
 #[tokio::test]
 async fn however_many_leave_at_once_those_who_watch_keep_their_sockets() {
     let node = with(Limits {
-        // Then sockets buffer little, too.
+        // The system's buffers of sockets are then small, too.
         text: 1000,
         ..limits()
     })
@@ -189,7 +189,7 @@ async fn a_message_to_many_counts_as_many_and_small_ones_of_others_do_not() {
     let all: Vec<_> = people[1..].iter().map(|login| login.user).collect();
     let large = http.converse(&people[0].token, &all).await.unwrap();
     let small = http.converse(&people[1].token, &all[1..2]).await.unwrap();
-    // However fast this is: one is stored, and one is refused.
+    // At any speed, at least one message is stored and one is refused.
     let (mut stored, mut refused) = (false, false);
     while !(stored && refused) {
         match http.post(&people[0].token, large, "ahoy", None).await {
@@ -324,7 +324,7 @@ async fn acknowledgements_of_what_was_acknowledged_count_once() {
     for _ in 0..50 {
         socket.acknowledge(1).await.unwrap();
     }
-    // An answer to what comes after them shows that they were read.
+    // The answer to a later frame shows that these frames were read.
     socket.send(Frame::Text("nonsense".into())).await.unwrap();
     assert!(matches!(
         said(&mut socket).await,

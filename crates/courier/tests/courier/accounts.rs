@@ -50,7 +50,7 @@ async fn names_that_look_alike_belong_to_one_user() {
         );
     }
     node.stop().await;
-    // Also after a restart, and no longer when the account is gone.
+    // The check works after a restart, and ends when the account is deleted.
     let node = on_disk(dir.path()).await;
     let mut http = http(&node).await;
     let refused = http.create_user("\u{430}nne", PASSWORD).await.unwrap_err();
@@ -89,7 +89,7 @@ async fn forged_cut_and_foreign_tokens_are_refused() {
     let bearer = |token: &str| format!("Bearer {token}");
     let (status, _) = conversations_with(&mut http, &bearer(good)).await;
     assert_eq!(status, StatusCode::OK);
-    // The session of one with the secret of the other, and a secret with its last byte changed.
+    // A session id with the secret of another session, and a secret whose last byte was changed.
     let mixed = format!("{}{}", &good[..30], &people[1].token[30..]);
     let last = if good.ends_with('A') { 'B' } else { 'A' };
     let changed = format!("{}{last}", &good[..good.len() - 1]);
@@ -126,7 +126,7 @@ async fn a_token_that_was_logged_out_is_not_valid_and_its_sockets_are_closed() {
         .unwrap();
     assert_eq!(status, StatusCode::NO_CONTENT);
     assert_eq!(closed.next().await.unwrap(), None);
-    // Replayed, now and after a restart.
+    // The revoked token is sent again, now and after a restart.
     let (status, _) = conversations_with(&mut first, &bearer).await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);
     open.acknowledge(0).await.unwrap();

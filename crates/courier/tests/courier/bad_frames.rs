@@ -1,4 +1,4 @@
-//! Frames that are wrong: an error or the end of that socket, and the node continues.
+//! Invalid frames: each causes an error or the end of its socket, and the node continues.
 
 use crate::node::{counted, host, http, in_memory, message, quiet, said, users};
 use corsair_courier_load::client::{ServerMessage, Socket};
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
-/// The code of the error that comes next.
+/// Returns the code of the next error.
 async fn fault(socket: &mut Socket) -> String {
     match said(socket).await {
         ServerMessage::Error { code, message } => {
@@ -37,7 +37,7 @@ async fn an_acknowledgement_of_what_was_never_sent_is_an_error_and_changes_nothi
     socket.acknowledge(u64::MAX).await.unwrap();
     assert_eq!(fault(&mut socket).await, "ack_ahead");
     drop(socket);
-    // Nothing was acknowledged, so it comes again.
+    // No message was acknowledged, so it is sent again.
     let mut socket = quiet(&node, &people[1], "").await;
     assert_eq!(message(&mut socket).await.0, 1);
     // A position to resume from that does not exist.
@@ -76,7 +76,7 @@ async fn frames_that_mean_nothing_are_errors_and_too_many_end_the_socket() {
     node.stop().await;
 }
 
-/// A handshake by hand, so that any bytes can follow.
+/// Performs a WebSocket handshake, after which any bytes can be sent.
 pub async fn raw(host: &str, token: &str) -> TcpStream {
     let mut stream = TcpStream::connect(host).await.unwrap();
     let request = format!(
@@ -110,7 +110,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The code with which the node closes, if it says one.
+/// Returns the code with which the node closes the socket, if it sends one.
 pub async fn closed(mut stream: TcpStream) -> Option<u16> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes).await;
@@ -131,7 +131,7 @@ async fn oversized_broken_and_unmasked_frames_end_their_socket_with_a_code() {
     let unmasked = [&[0x81, 0x02][..], b"{}"].concat();
     for (bytes, code) in [
         (frame(0x81, &large), 1009),
-        // Two halves that are small enough, and too large together.
+        // Two fragments that are small enough, but too large together.
         (fragments, 1009),
         (frame(0x81, b"\xff\xfe"), 1007),
         (frame(0x83, b""), 1002),
@@ -148,7 +148,7 @@ async fn oversized_broken_and_unmasked_frames_end_their_socket_with_a_code() {
         stream.write_all(&bytes).await.unwrap();
         assert_eq!(closed(stream).await, Some(code), "{:x?}", &bytes[..4]);
     }
-    // An acknowledgement in three pieces is one.
+    // An acknowledgement in three fragments is accepted.
     let mut stream = raw(&host, token).await;
     let pieces = [
         frame(0x01, br#"{"type":"#),

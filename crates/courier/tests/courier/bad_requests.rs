@@ -1,11 +1,11 @@
-//! Requests that are wrong: a status, a code, a sentence, and the node continues.
+//! Invalid requests: each is answered with a status, a code and a sentence, and the node continues.
 
 use crate::node::{http, in_memory, users};
 use corsair_courier_load::client::Http;
 use hyper::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Sends a body as JSON, and gives back status and body of the answer.
+/// Sends a body as JSON, and returns the status and body of the answer.
 async fn posted(http: &mut Http, path: &str, token: &str, body: &[u8]) -> (u16, String) {
     let bearer = format!("Bearer {token}");
     let headers = [
@@ -17,7 +17,7 @@ async fn posted(http: &mut Http, path: &str, token: &str, body: &[u8]) -> (u16, 
     (status.as_u16(), String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// The code in the body of an error.
+/// Returns the code in the body of an error.
 fn code(body: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(body).unwrap();
     assert!(

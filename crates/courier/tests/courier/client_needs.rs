@@ -1,4 +1,4 @@
-//! Tests of the functions that a client needs: finding users, history from its end, unread counts, the page.
+//! Functions that a client needs: finding users, history from its end, unread counts, the page.
 
 use crate::node::{PASSWORD, http, in_memory, limits, quiet, said, start, users};
 use corsair_courier::{Options, Registration};
@@ -39,7 +39,7 @@ async fn users_are_found_by_the_beginning_of_their_names_and_by_number() {
         (names(&page), &page["more"]),
         (vec!["annie"], &false.into())
     );
-    // However it is written.
+    // The prefix matches in any normal form.
     let (_, page) = get(&mut http, &all[0], "/users?prefix=Zoe%CC%88").await;
     assert_eq!(names(&page), ["Zoë"]);
     let (_, page) = get(&mut http, &all[0], "/users").await;
@@ -142,7 +142,7 @@ async fn a_node_tells_that_it_lives_and_that_it_is_ready() {
     node.stop().await;
 }
 
-/// Sends JSON, with more headers.
+/// Sends JSON with additional headers.
 async fn send(
     http: &mut Http,
     who: &Login,
@@ -196,7 +196,7 @@ async fn a_conversation_is_begun_once_under_a_key_and_once_by_a_pair() {
     let other = json!({ "recipients": [mary.user] });
     let reused = send(&mut http, anne, Method::POST, path, Some("k"), other).await;
     assert_eq!(reused.0, 422, "{}", reused.1);
-    // From both sides it is the same one.
+    // Both users find the same conversation.
     let to = |who: &Login| json!({ "recipients": [who.user], "pair": true });
     let made = send(&mut http, anne, Method::POST, path, None, to(mary)).await;
     assert_eq!(made.0, 201);
@@ -255,7 +255,7 @@ async fn an_account_that_is_deleted_is_gone_and_what_it_said_stays() {
             .0,
         204
     );
-    // Before that there is what anne has said herself.
+    // Anne's own messages come first.
     while let Some(said) = socket.next().await.unwrap() {
         assert!(matches!(said, ServerMessage::Message { sequence: 1, .. }));
     }
@@ -273,7 +273,7 @@ async fn an_account_that_is_deleted_is_gone_and_what_it_said_stays() {
     http.post(&mary.token, room, "are you there?", None)
         .await
         .unwrap();
-    // The name is free, and not the same user.
+    // The name can be taken again, by a different user.
     let new = http.create_user("user0", PASSWORD).await.unwrap();
     assert_ne!(new.user, anne.user);
     let (_, page) = get(&mut http, &new, "/conversations").await;
@@ -336,7 +336,7 @@ async fn pages_of_allowed_origins_may_read_answers_and_others_not() {
     node.stop().await;
 }
 
-/// The answer to a request by hand.
+/// Sends a handwritten request and returns the answer.
 async fn raw(node: &corsair_courier::Serving, request: &str, origin: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(node.address())

@@ -1,4 +1,4 @@
-//! Data that are lost or damaged, and disks that are full: said, not served.
+//! Lost or damaged data, and full disks: the node reports them and does not serve wrong data.
 
 use crate::node::{counted, http, limits, on_disk, start, users};
 use corsair_courier::{Limits, Node, Options};
@@ -50,7 +50,7 @@ async fn a_full_disk_is_said_and_what_is_there_can_be_read() {
     assert_eq!(read.unwrap().0.as_u16(), 200);
     assert!(counted(&mut http, "disk_full").await);
     node.stop().await;
-    // There is room again.
+    // The disk has free space again.
     let node = on_disk(dir.path()).await;
     let mut http = crate::node::http(&node).await;
     let made = http.converse(&people[0].token, &[people[1].user]).await;

@@ -47,7 +47,7 @@ async fn what_one_posts_comes_to_ones_other_devices_and_is_not_unread() {
             .await
             .unwrap();
     }
-    // It was not there then, and gets everything in the order of the conversation.
+    // The phone was not connected before, and receives everything in the order of the conversation.
     let mut socket = quiet(&node, &phone, "").await;
     for (place, turn) in ["one", "so?", "two", "so?", "three", "so?"]
         .iter()

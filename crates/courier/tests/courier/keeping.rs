@@ -52,7 +52,7 @@ async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
         .post(&anne.token, room, "one", Some("k"))
         .await
         .unwrap();
-    // The node is asked, which has the files.
+    // The running node, which has locked the files, makes the backup.
     backup(&data, &to).await.unwrap();
     let (before, after) = compact(&data).await.unwrap();
     assert!(after <= before, "{before} {after}");
@@ -61,7 +61,7 @@ async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
         matches!(twice, BackupError::Exists(_) | BackupError::Refused(_)),
         "{twice}"
     );
-    assert!(twice.to_string().contains("is there already"), "{twice}");
+    assert!(twice.to_string().contains("already exists"), "{twice}");
     first.post(&anne.token, room, "two", None).await.unwrap();
     node.stop().await;
     let later = dir.path().join("later");
@@ -71,7 +71,7 @@ async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
         let place = dir.path().join(format!("{}", texts.len()));
         restore(from, &place).await.unwrap();
         let again = restore(from, &place).await.unwrap_err();
-        assert!(again.to_string().contains("is there already"), "{again}");
+        assert!(again.to_string().contains("already exists"), "{again}");
         let node = on_disk(&place).await;
         let mut http = http(&node).await;
         let page = http.history(&mary.token, room, 0).await.unwrap();
@@ -85,7 +85,7 @@ async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
         let next = http.post(&anne.token, room, "next", None).await.unwrap();
         assert_eq!(next.number, texts.len() as u64 + 1);
         node.stop().await;
-        // What was stored since is in the log of its own.
+        // Messages stored after the restore are in the log of the restored node.
         let node = on_disk(&place).await;
         let mut http = crate::node::http(&node).await;
         assert_eq!(

@@ -150,7 +150,7 @@ async fn sockets_of_one_user_have_a_limit() {
     let first = quiet(&node, &people[0], "").await;
     let _second = quiet(&node, &people[0], "").await;
     let third = loop {
-        // The two are counted when they have reached their actor.
+        // Sockets count when they have reached their actor.
         match Socket::open(&host(&node), &people[0].token, "").await {
             Ok(early) => early.close().await.unwrap(),
             Err(refused) => break refused,
@@ -177,7 +177,7 @@ async fn connections_over_the_limit_are_told_so_and_sockets_count() {
     let node = with(Limits {
         connections: 3,
         address_connections: 3,
-        // Of these, one address may have all connections.
+        // All connections may come from one trusted address.
         trusted_proxies: vec!["127.0.0.1".parse().unwrap()],
         ..limits()
     })

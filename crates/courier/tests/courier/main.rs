@@ -1,4 +1,4 @@
-//! The service as its clients meet it: over HTTP and WebSockets, from a node in this process.
+//! The service from the point of view of its clients: over HTTP and WebSockets, with a node in this process.
 
 mod abuse;
 mod accounts;

@@ -1,5 +1,5 @@
-//! Random interleavings of posts, acknowledgements, disconnects and reconnects, against a model: a
-//! list of messages per user.
+//! Random interleavings of posts, acknowledgements, disconnects and reconnects, compared with a model: a list of
+//! messages for each user.
 
 use crate::node::{PATIENCE, http, in_memory, quiet};
 use corsair_courier::{ConversationId, Serving};
@@ -10,20 +10,20 @@ use tokio::time::timeout;
 
 const USERS: usize = 3;
 
-/// What may happen.
+/// A step of the test.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A user posts in a conversation, perhaps for the second time.
+    /// A user posts in a conversation, perhaps a second time with the same key.
     Post {
         by: usize,
         room: usize,
         again: bool,
     },
-    /// A user's socket receives everything there is.
+    /// A user's socket receives all available messages.
     Receive {
         user: usize,
     },
-    /// It acknowledges all but this many of what it got.
+    /// A user acknowledges all received messages except this many.
     Acknowledge {
         user: usize,
         but: u64,
@@ -31,7 +31,7 @@ enum Step {
     Disconnect {
         user: usize,
     },
-    /// A new socket, which resumes where the node or where the client says.
+    /// A user opens a new socket, which resumes at the position of the node or of the client.
     Connect {
         user: usize,
         told: bool,
@@ -51,20 +51,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..60)
 }
 
-/// A user: what is known, and what must be.
+/// A user with the state that the test knows and the state that the model requires.
 struct Person {
     login: Login,
     socket: Option<Socket>,
     /// The model: texts in the order of their sequences.
     queue: Vec<String>,
-    /// The last sequence that came.
+    /// The sequence number of the last received message.
     received: u64,
-    /// The last sequence acknowledged.
+    /// The last acknowledged sequence number.
     acknowledged: u64,
 }
 
 impl Person {
-    /// Receives until everything in the model has come.
+    /// Receives until everything in the model has arrived.
     async fn receive(&mut self) {
         let Some(socket) = &mut self.socket else {
             return;
@@ -162,7 +162,8 @@ impl World {
             }
             Step::Disconnect { user } => {
                 if let Some(socket) = self.people[user].socket.take() {
-                    // Said after what was acknowledged, so that the node has heard that first.
+                    // The end of the socket follows the acknowledgement, so the node has read the acknowledgement
+                    // before.
                     self.part(user, socket).await;
                 }
             }
@@ -186,14 +187,14 @@ impl World {
         }
     }
 
-    /// Ends a socket, and waits until the node has heard everything that it had to say.
+    /// Closes a socket, and waits until the node has read all of its frames.
     async fn part(&mut self, _: usize, mut socket: Socket) {
         let close = tokio_tungstenite::tungstenite::Message::Close(None);
         socket.send(close).await.unwrap();
         while let Ok(Some(_)) = socket.next().await {}
     }
 
-    /// In the end everybody gets everything that was not acknowledged.
+    /// At the end, all users receive all messages that they have not acknowledged.
     async fn end(mut self) {
         for user in 0..USERS {
             self.step(&Step::Connect { user, told: false }).await;

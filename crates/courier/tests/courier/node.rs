@@ -1,4 +1,4 @@
-//! A node for one test, and people who use it.
+//! A node for one test, and its users.
 
 use corsair_courier::{Limits, Message, Node, Options, Serving, serve};
 use corsair_courier_load::client::{Http, Login, ServerMessage, Socket};
@@ -8,12 +8,12 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-/// Nothing that is to come takes longer.
+/// The time limit for everything that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub const PASSWORD: &str = "correct horse";
 
-/// Limits that tests do not meet by accident, with passwords that are hashed fast.
+/// Limits that tests do not reach by accident, with fast password hashing.
 pub fn limits() -> Limits {
     let many = NonZeroU32::new(1_000_000).unwrap();
     Limits {
@@ -30,7 +30,7 @@ pub async fn start(options: Options) -> Serving {
     serve(node, "127.0.0.1:0").await.unwrap()
 }
 
-/// A node with its data in memory.
+/// Starts a node with its data in memory.
 pub async fn in_memory() -> Serving {
     with(limits()).await
 }
@@ -60,7 +60,7 @@ pub async fn http(serving: &Serving) -> Http {
     Http::connect(&host(serving)).await.unwrap()
 }
 
-/// Users called `user0`, `user1` and so on.
+/// Creates users named `user0`, `user1` and so on.
 pub async fn users(http: &mut Http, count: usize) -> Vec<Login> {
     let mut users = Vec::new();
     for number in 0..count {
@@ -73,7 +73,7 @@ pub async fn users(http: &mut Http, count: usize) -> Vec<Login> {
     users
 }
 
-/// What is answered to a user who asks with a body, or with none if it is `null`.
+/// Sends a request of a user and returns the status and the answer. A body of `null` stands for no body.
 pub async fn call(
     http: &mut Http,
     who: &Login,
@@ -96,7 +96,7 @@ pub async fn call(
     (status.as_u16(), answer)
 }
 
-/// A socket that receives messages only.
+/// Opens a socket that receives only messages.
 pub async fn quiet(serving: &Serving, who: &Login, query: &str) -> Socket {
     let join = if query.is_empty() { '?' } else { '&' };
     let query = format!("{query}{join}presence=false");
@@ -105,14 +105,14 @@ pub async fn quiet(serving: &Serving, who: &Login, query: &str) -> Socket {
         .unwrap()
 }
 
-/// Whether the node has counted a refusal.
+/// True if the node has counted a refusal.
 pub async fn counted(http: &mut Http, why: &str) -> bool {
     let line = format!("courier_refused_total{{why=\"{why}\"}}");
     let metrics = http.metrics().await.unwrap();
     metrics.lines().any(|found| found.starts_with(&line))
 }
 
-/// What the node says next.
+/// Returns the next frame of the node.
 pub async fn said(socket: &mut Socket) -> ServerMessage {
     let said = tokio::time::timeout(PATIENCE, socket.next()).await;
     said.expect("something within the time")
@@ -120,7 +120,7 @@ pub async fn said(socket: &mut Socket) -> ServerMessage {
         .expect("an open socket")
 }
 
-/// The next message, with its sequence.
+/// Returns the next message with its sequence number.
 pub async fn message(socket: &mut Socket) -> (u64, Message) {
     match said(socket).await {
         ServerMessage::Message { sequence, message } => (sequence, message),
@@ -128,7 +128,7 @@ pub async fn message(socket: &mut Socket) -> (u64, Message) {
     }
 }
 
-/// The next message's sequence and text.
+/// Returns the sequence number and the text of the next message.
 pub async fn text(socket: &mut Socket) -> (u64, String) {
     let (sequence, message) = message(socket).await;
     (sequence, message.text)

@@ -1,11 +1,11 @@
-//! Lists that come page by page.
+//! Lists that are read page by page.
 
 use crate::node::{http, in_memory, quiet, users};
 use corsair_courier_load::client::Http;
 use hyper::Method;
 use serde_json::{Value, json};
 
-/// A list, read with a token.
+/// Reads a list with a token.
 async fn list(http: &mut Http, token: &str, path: &str) -> Value {
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str())];
@@ -20,7 +20,7 @@ async fn list(http: &mut Http, token: &str, path: &str) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// One member of each item of a list.
+/// Returns one member of each item in a list.
 fn each(page: &Value, list: &str, member: &str) -> Vec<u64> {
     let items = page[list].as_array().unwrap();
     items
@@ -35,7 +35,7 @@ async fn conversations_are_listed_for_their_members_only() {
     let mut http = http(&node).await;
     let people = users(&mut http, 3).await;
     let token = &people[0].token;
-    // A recipient named twice, or the creator among them, changes nothing.
+    // A recipient that is listed twice, or the creator in the list, changes nothing.
     let twice = [people[1].user, people[0].user, people[1].user];
     for _ in 0..5 {
         http.converse(token, &twice).await.unwrap();
@@ -92,7 +92,7 @@ async fn those_online_are_listed_by_number() {
     }
     let token = &people[0].token;
     let page = loop {
-        // They are on the list when they have reached their actors.
+        // Users are in the list when their sockets have reached their actors.
         let page = list(&mut http, token, "/users/online?limit=2").await;
         if page["total"] == 3 {
             break page;

@@ -19,7 +19,7 @@ async fn who_comes_and_goes_is_told_to_those_who_are_there() {
     };
     assert_eq!((total, users[0].id), (1, people[0].user));
     let second = quiet(&node, &people[1], "").await;
-    // Its own connection may be reported first.
+    // The watcher's own connection may be reported first.
     let came = loop {
         match said(&mut first).await {
             ServerMessage::Connect { users }
@@ -88,10 +88,10 @@ async fn a_peer_that_says_nothing_any_more_is_noticed() {
     let mut watcher = Socket::open(&host(&node), &people[0].token, "")
         .await
         .unwrap();
-    // A client that is not asked for anything does not answer pings.
+    // A client that is never polled does not answer pings.
     let dead = quiet(&node, &people[1], "").await;
     loop {
-        // One that reads does.
+        // A client that reads answers pings.
         if let ServerMessage::Disconnect { users } = said(&mut watcher).await {
             assert_eq!(users[0].id, people[1].user);
             break;

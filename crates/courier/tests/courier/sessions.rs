@@ -1,4 +1,4 @@
-//! Sessions of a user: listed, revoked, and gone with the password.
+//! Sessions of a user: listed, revoked, and closed by a change of the password.
 
 use crate::node::{PASSWORD, call, http, in_memory, quiet};
 use corsair_courier_load::client::{Http, Login};
@@ -24,7 +24,7 @@ async fn one_session_is_revoked_and_the_others_stay() {
     assert!(all.iter().all(|one| one["opened"].as_u64().is_some()));
     let other = all.iter().find(|one| one["current"] == false).unwrap();
     let path = format!("/sessions/{}", other["id"].as_str().unwrap());
-    // Not of another user, and not what is none.
+    // The session of another user, and an id that is not valid, are refused.
     for (who, path) in [(&mary, path.as_str()), (&first, "/sessions/nonsense")] {
         let (status, _) = call(&mut http, who, Method::DELETE, path, Value::Null).await;
         assert_eq!(status, 404, "{path}");

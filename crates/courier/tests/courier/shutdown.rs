@@ -21,7 +21,7 @@ async fn a_node_that_ends_answers_what_was_asked_and_closes_sockets_with_1001() 
         anne.token
     );
     post.write_all(head.as_bytes()).await.unwrap();
-    // Its head is read when another request was answered after it.
+    // When a later request on another connection was answered, the head of this request was read.
     first.metrics().await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     let ending = tokio::spawn(node.stop());

@@ -11,10 +11,10 @@ async fn a_slow_reader_stalls_nobody_and_gets_everything_in_the_end() {
     let people = users(&mut http, 3).await;
     let to = [people[1].user, people[2].user];
     let room = http.converse(&people[0].token, &to).await.unwrap();
-    // This one reads nothing until all is posted.
+    // This socket is not read until all messages are posted.
     let mut slow = quiet(&node, &people[1], "").await;
     let mut fast = quiet(&node, &people[2], "").await;
-    // Far more than the system and the node buffer.
+    // Far more than the buffers of the system and the node.
     let count = 1500;
     let text = "x".repeat(8000);
     for sequence in 1..=count {

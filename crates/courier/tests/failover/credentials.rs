@@ -1,4 +1,4 @@
-//! A NATS server with accounts that have keys: nodes show a `.creds` file, as `nsc` writes it.
+//! A NATS server with accounts that have keys. Nodes authenticate with a `.creds` file, as `nsc` writes it.
 
 use crate::process::{Nats, NodeProcess, free_port};
 use crate::stream::ping;
@@ -7,7 +7,7 @@ use data_encoding::BASE64URL_NOPAD;
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 
-/// A token that says this of `subject`, signed by `issuer`.
+/// Returns a token with these claims about `subject`, signed by `issuer`.
 fn token(issuer: &KeyPair, subject: &KeyPair, name: &str, nats: &Value) -> String {
     let head = json!({"typ": "JWT", "alg": "ed25519-nkey"});
     let claims = json!({
@@ -24,7 +24,7 @@ fn token(issuer: &KeyPair, subject: &KeyPair, name: &str, nats: &Value) -> Strin
     format!("{signed}.{}", BASE64URL_NOPAD.encode(&signature))
 }
 
-/// What a `.creds` file of a user of this account says.
+/// Returns the contents of a `.creds` file for a user of this account.
 fn credentials(account: &KeyPair, user: &KeyPair) -> String {
     let nats = json!({
         "pub": {}, "sub": {}, "subs": -1, "data": -1, "payload": -1, "type": "user", "version": 2,
@@ -36,7 +36,7 @@ fn credentials(account: &KeyPair, user: &KeyPair) -> String {
     )
 }
 
-/// What an account may do.
+/// Returns the permissions of an account.
 fn account(storage: i64) -> Value {
     json!({
         "limits": {
@@ -78,11 +78,11 @@ async fn a_node_comes_in_with_a_creds_file_and_not_with_that_of_another_account(
     let mut http = Http::connect(&node.host()).await.unwrap();
     http.create_user("anne", "correct horse").await.unwrap();
     drop(node);
-    // Of an account that the operator has not signed.
+    // A user of an account that the operator has not signed.
     let stranger = credentials(&KeyPair::new_account(), &KeyPair::new_user());
     std::fs::write(&creds, stranger).unwrap();
     let said = NodeProcess::refused_with(free_port(), &data, &nats.url(), &flags);
-    assert!(said.contains("do the credentials fit"), "{said}");
+    assert!(said.contains("the credentials are correct"), "{said}");
     std::fs::write(&creds, "-----BEGIN NATS USER JWT-----\ncut off").unwrap();
     let said = NodeProcess::refused_with(free_port(), &data, &nats.url(), &flags);
     assert!(

@@ -1,4 +1,4 @@
-//! Users that post and listen whatever happens to the nodes, and the account of it.
+//! Users that post and listen while nodes fail, and the check of their messages.
 
 use corsair_courier::{ConversationId, Message, UserId};
 use corsair_courier_load::client::{ClientError, Http, Login, PostReceipt, ServerMessage, Socket};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How long the last messages may take.
+/// The time limit for the last messages to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long one attempt may take.
+/// The time limit for one attempt.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// Users, and the conversations in which some of them post.
@@ -23,7 +23,7 @@ pub struct Crowd {
     rooms: Vec<Room>,
 }
 
-/// A conversation of two who post and some who listen.
+/// A conversation of two users who post and some who listen.
 #[derive(Clone)]
 struct Room {
     conversation: ConversationId,
@@ -31,7 +31,7 @@ struct Room {
 }
 
 impl Crowd {
-    /// Makes `users`, and `rooms` conversations of five.
+    /// Creates `users` users and `rooms` conversations of five.
     pub async fn gather(hosts: &[String], users: usize, rooms: usize) -> Crowd {
         let mut http = Http::connect(&hosts[0]).await.unwrap();
         let mut logins = Vec::new();
@@ -41,13 +41,13 @@ impl Crowd {
         }
         let mut made = Vec::new();
         for number in 0..rooms {
-            // Everybody is in some room.
+            // Every user is a member of some conversation.
             let members: Vec<_> = (0..users)
                 .filter(|user| user % rooms == number || (user + 1) % rooms == number)
                 .collect();
             let ids: Vec<UserId> = members.iter().map(|&user| logins[user].user).collect();
             let token = &logins[members[0]].token;
-            // Any node knows what another has stored.
+            // Any node knows the data that another node has stored.
             let mut http = Http::connect(&hosts[number % hosts.len()]).await.unwrap();
             let conversation = http.converse(token, &ids).await.unwrap();
             made.push(Room {
@@ -63,17 +63,17 @@ impl Crowd {
     }
 }
 
-/// What came of it.
+/// The results of a load.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// POSTs that were sent, with those that were sent again.
+    /// The number of POSTs, including repeated POSTs.
     pub posted: u64,
     pub acknowledged: u64,
-    /// Messages that came out of sockets for the first time.
+    /// The number of messages that sockets have received for the first time.
     pub delivered: u64,
     pub duplicated: u64,
     pub lost: u64,
-    /// What came and should not have, or not then.
+    /// Descriptions of unexpected messages.
     pub wrong: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Tally {
         println!("{self}");
     }
 
-    /// Nothing is lost and nothing wrong.
+    /// Checks that no message is lost and none is wrong.
     pub fn check(&self) {
         assert_eq!(self.lost, 0, "{self}");
         assert!(self.wrong.is_empty(), "{self}\n{:#?}", self.wrong);
@@ -100,10 +100,10 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Messages whose storage was acknowledged to one poster.
+/// The messages of one poster whose storage was acknowledged.
 type Acknowledged = Vec<(ConversationId, u64, String)>;
 
-/// The load, under way.
+/// A running load.
 pub struct Load {
     crowd: Arc<Crowd>,
     over: Arc<AtomicBool>,
@@ -113,10 +113,10 @@ pub struct Load {
     listeners: Vec<JoinHandle<()>>,
 }
 
-/// What came out of a user's sockets.
+/// The messages that a user's sockets have received.
 #[derive(Default)]
 struct Inbox {
-    /// By sequence.
+    /// The messages by sequence number.
     messages: BTreeMap<u64, Message>,
     duplicated: u64,
     wrong: Vec<String>,
@@ -155,7 +155,7 @@ impl Load {
         }
     }
 
-    /// Lets posters finish, waits for what is still to come, and makes the account.
+    /// Stops the posters, waits for outstanding messages, and returns the results.
     pub async fn finish(self) -> Tally {
         self.over.store(true, Relaxed);
         let mut expected: HashMap<usize, BTreeMap<(ConversationId, u64), String>> = HashMap::new();
@@ -209,7 +209,7 @@ impl Load {
 }
 
 impl Tally {
-    /// Compares what a user got with what was acknowledged to be on its way there.
+    /// Compares the received messages of a user with the acknowledged messages for this user.
     fn compare(
         &mut self,
         user: usize,
@@ -224,7 +224,7 @@ impl Tally {
                 self.wrong
                     .push(format!("user{user}: {place:?} at {sequence} out of order"));
             }
-            // A node that has just started may not know yet whether others can read of those.
+            // A node that has just started may not know yet whether other nodes support copies for the sender.
             if sender(&message.text) == user {
                 continue;
             }
@@ -243,12 +243,12 @@ impl Tally {
     }
 }
 
-/// Who has posted this.
+/// Returns the user who has posted this text.
 fn sender(text: &str) -> usize {
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Posts until it is over, each message until it is acknowledged.
+/// Posts until the stop signal. Each message is repeated until it is acknowledged.
 async fn post(
     crowd: Arc<Crowd>,
     room: Room,
@@ -281,7 +281,7 @@ async fn post(
                 Ok(Err(ClientError::Refused { status, body })) if status < 500 => {
                     panic!("user{user} was refused: {status} {body}");
                 }
-                // Another node may live.
+                // Another node may be up.
                 Ok(Err(_)) | Err(_) => {
                     (http, host) = (None, host + 1);
                     sleep(Duration::from_millis(50)).await;
@@ -289,7 +289,7 @@ async fn post(
             }
         };
         acknowledged.push((room.conversation, stored.number, text));
-        // Now and then a client posts at another node.
+        // A client occasionally posts at another node.
         if turn % 16 == 15 {
             (http, host) = (None, host + 1);
         }
@@ -298,14 +298,14 @@ async fn post(
     acknowledged
 }
 
-/// Listens for ever, at whichever node lives.
+/// Listens for ever, at any node that is up.
 async fn listen(crowd: Arc<Crowd>, user: usize, inbox: Arc<Mutex<Inbox>>) {
     let login = &crowd.logins[user];
     let mut host = user;
     loop {
         host += 1;
         let place = &crowd.hosts[host % crowd.hosts.len()];
-        // Some give the position to resume from, the others leave it to the node.
+        // Some users send the position to resume from; for the others the node decides.
         let last = last(&inbox);
         let query = match user % 2 {
             0 => "?presence=false".to_owned(),
@@ -329,7 +329,7 @@ fn last(inbox: &Mutex<Inbox>) -> u64 {
     inbox.messages.last_key_value().map_or(0, |(&last, _)| last)
 }
 
-/// Takes what comes until the socket ends.
+/// Receives messages until the socket ends.
 async fn receive(mut socket: Socket, user: usize, inbox: &Mutex<Inbox>) {
     let mut before = None;
     while let Ok(Some(said)) = socket.next().await {

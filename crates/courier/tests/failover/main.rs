@@ -1,4 +1,4 @@
-//! Nodes die, and nothing is lost: real processes, killed by SIGKILL under load and started again.
+//! Nodes fail and no message is lost: real processes, killed by SIGKILL under load and restarted.
 //!
 //! The test with NATS needs `nats-server` and half a minute, so it runs only when asked for:
 //! `ci/courier.sh`, or `cargo test -p corsair-courier --test failover -- --ignored --nocapture`.

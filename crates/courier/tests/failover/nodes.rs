@@ -1,4 +1,4 @@
-//! Several nodes on one NATS server: any of them does for any user.
+//! Several nodes on one NATS server: a user can connect to any of them.
 
 use crate::process::{Nats, NodeProcess, free_port};
 use corsair_courier_load::client::{Http, ServerMessage, Socket};
@@ -8,12 +8,12 @@ use tokio::time::timeout;
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server and as many nodes, in processes.
+/// Starts a server and `count` nodes, in separate processes.
 pub async fn nodes(count: usize) -> (TempDir, Nats, Vec<NodeProcess>) {
     nodes_with(count, &[]).await
 }
 
-/// As [`nodes`], with more flags.
+/// Starts nodes like [`nodes`], with additional flags.
 pub async fn nodes_with(count: usize, flags: &[&str]) -> (TempDir, Nats, Vec<NodeProcess>) {
     let dir = tempfile::tempdir().unwrap();
     let nats = Nats::start(free_port(), &dir.path().join("nats")).await;
@@ -49,7 +49,7 @@ async fn what_one_node_was_told_all_know_at_once() {
             .create_user(&anne, "correct horse")
             .await
             .unwrap();
-        // Two nodes cannot give out one name.
+        // A name can be taken at only one of two nodes.
         let taken = clients[b]
             .create_user(&format!("anne{round}"), "correct horse")
             .await;
@@ -92,7 +92,7 @@ async fn what_one_node_was_told_all_know_at_once() {
             said(&mut socket).await,
             ServerMessage::Message { sequence: 1, .. }
         ));
-        // Logged out at one node, it is out at the others.
+        // A logout at one node applies to all nodes.
         let bearer = format!("Bearer {}", anne.token);
         let headers = [("authorization", bearer.as_str())];
         let out = clients[a]
@@ -141,7 +141,7 @@ async fn users_of_a_node_that_dies_are_told_to_be_gone() {
     }
     assert!(begun.elapsed() < Duration::from_secs(10));
     drop(away);
-    // Back at the other node.
+    // The user is online again at the other node.
     let _here = Socket::open(&here, &mary.token, "").await.unwrap();
     match said(&mut watcher).await {
         ServerMessage::Connect { users } => assert_eq!(users[0].id, mary.user),

@@ -1,4 +1,4 @@
-//! Processes that can be killed: nodes, and a NATS server.
+//! Processes that can be killed: nodes and a NATS server.
 
 use corsair_courier_load::client::Http;
 use std::net::TcpListener;
@@ -7,19 +7,19 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// No process takes longer to start.
+/// The time limit for the start of a process.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is in the key file of all nodes.
+/// The contents of the key file of all nodes.
 pub const NODES_KEY: &str = "a key that the nodes of a test share";
 
-/// A port that is free now.
+/// Returns a port that is currently free.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// A node in a process of its own; killed when this is dropped.
+/// A node in a separate process, which is killed when this value is dropped.
 pub struct NodeProcess {
     child: Child,
     port: u16,
@@ -32,7 +32,7 @@ impl NodeProcess {
         NodeProcess::start_with(port, data, nats, &[]).await
     }
 
-    /// As [`NodeProcess::start`], with more flags.
+    /// Starts a node like [`NodeProcess::start`], with additional flags.
     pub async fn start_with(
         port: u16,
         data: &Path,
@@ -53,18 +53,18 @@ impl NodeProcess {
         node
     }
 
-    /// What a node says that cannot start.
+    /// Returns the error of a node that cannot start.
     pub fn refused(port: u16, data: &Path) -> String {
         NodeProcess::refused_for(spawn(port, data, &[], Stdio::piped()))
     }
 
-    /// What this one says, which has ended and cannot start again.
+    /// Returns the error of this node, which has ended and cannot start again.
     pub fn refuses(&self) -> String {
         let flags = &self.flags;
         NodeProcess::refused_for(spawn(self.port, &self.data, flags, Stdio::piped()))
     }
 
-    /// What a node says that cannot join others.
+    /// Returns the error of a node that cannot join other nodes.
     pub fn refused_with(port: u16, data: &Path, nats: &str, more: &[&str]) -> String {
         let mut flags = with_nats(data, nats);
         flags.extend(more.iter().map(|&flag| flag.to_owned()));
@@ -81,18 +81,18 @@ impl NodeProcess {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub fn signal(&self, signal: &str) {
         self::signal(signal, &self.child);
     }
 
-    /// SIGTERM: the process writes down what it knows, and ends.
+    /// Sends SIGTERM: the process saves its data and ends.
     pub fn stop(&mut self) {
         self.signal("-TERM");
         self.child.wait().unwrap();
     }
 
-    /// SIGKILL: the process has no time for anything.
+    /// Sends SIGKILL: the process ends at once.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -151,7 +151,7 @@ fn spawn(port: u16, data: &Path, flags: &[String], stderr: Stdio) -> Child {
     command.spawn().unwrap()
 }
 
-/// A NATS server with JetStream; killed when this is dropped.
+/// A NATS server with JetStream, which is killed when this value is dropped.
 pub struct Nats {
     child: Child,
     port: u16,
@@ -164,7 +164,7 @@ impl Nats {
         Nats::start_with(port, data, None).await
     }
 
-    /// As [`Nats::start`], with a file of its own that says more.
+    /// Starts a server like [`Nats::start`], with a configuration file.
     pub async fn start_with(port: u16, data: &Path, configuration: Option<&Path>) -> Nats {
         let nats = Nats {
             child: nats_server(port, data, configuration),
@@ -187,7 +187,7 @@ impl Nats {
         self.start_again().await;
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the server.
     pub fn signal(&self, signal: &str) {
         self::signal(signal, &self.child);
     }
@@ -202,7 +202,7 @@ impl Nats {
         self.ready().await;
     }
 
-    /// Where its data are.
+    /// Returns the data directory of the server.
     pub fn data(&self) -> &Path {
         &self.data
     }
@@ -236,7 +236,7 @@ fn signal(signal: &str, process: &Child) {
 }
 
 fn nats_server(port: u16, data: &Path, configuration: Option<&Path>) -> Child {
-    // Debian has it where only root looks.
+    // Debian installs the server in a directory that is only in root's path.
     let sbin = Path::new("/usr/sbin/nats-server");
     let program = if sbin.exists() {
         sbin

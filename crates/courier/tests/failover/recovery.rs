@@ -1,4 +1,4 @@
-//! A server that stops answering, and one that has lost entries for good.
+//! A server that hangs, and a server that has permanently lost entries.
 
 use crate::nodes::{nodes, nodes_with};
 use crate::process::{NodeProcess, free_port};
@@ -18,7 +18,7 @@ async fn a_node_whose_server_hangs_is_not_ready() {
     nats.signal("-STOP");
     let begun = Instant::now();
     let said = ping(&host, 503).await;
-    // Before a post would be refused, and with a reason.
+    // The node is not ready before a post would be refused, and gives a reason.
     assert!(begun.elapsed().as_secs() < 12, "{:?}", begun.elapsed());
     assert!(said.contains("stalled"), "{said}");
     let mut http = Http::connect(&host).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_stream_that_lost_its_tail_is_begun_again_from_the_node_that_knows_mos
     for _ in 0..17 {
         http.post(&anne.token, room, "ahoy", None).await.unwrap();
     }
-    // The tail is lost for good.
+    // The tail of the stream is permanently lost.
     nats.kill();
     std::fs::remove_dir_all(nats.data()).unwrap();
     copy(&old, nats.data());
@@ -69,7 +69,7 @@ async fn a_stream_that_lost_its_tail_is_begun_again_from_the_node_that_knows_mos
     let data = |number: usize| dir.path().join(format!("node{number}"));
     let (most, less) = (data(0), data(1));
     let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
-    // The backups say who knows most.
+    // The backups show which node has applied most entries.
     let last = |data: &std::path::Path, to: &str| {
         let to = dir.path().join(to);
         let (code, said) = program(&["backup", "--data", &path(data), "--to", &path(&to)]);
@@ -90,14 +90,14 @@ async fn a_stream_that_lost_its_tail_is_begun_again_from_the_node_that_knows_mos
         "--nats-key",
         &key,
     ];
-    // The stream with the lost tail is not continued.
+    // A stream that lost its tail is not continued.
     let (code, said) = program(&flags);
     assert!(code == Some(2) && said.contains("stream rm"), "{said}");
     let new = ["--nats-stream", "SECOND"];
     let (code, said) = program(&[&flags[..], &new[..]].concat());
     assert_eq!(code, Some(0), "{said}");
     let first = NodeProcess::start_with(free_port(), &most, Some(&url), &new).await;
-    // One that knows another log is refused, and an empty one gets everything.
+    // A node with the data of another log is refused, and an empty node receives everything.
     let said = NodeProcess::refused_with(free_port(), &less, &url, &new);
     assert!(said.contains("another log"), "{said}");
     let fresh = dir.path().join("fresh");
@@ -126,7 +126,7 @@ async fn a_single_node_becomes_one_of_several() {
     let mary = http.create_user("mary", "correct horse").await.unwrap();
     let room = http.converse(&anne.token, &[mary.user]).await.unwrap();
     http.post(&anne.token, room, "alone", None).await.unwrap();
-    // Some of it is in the log only.
+    // Some entries are only in the log.
     alone.kill();
     let key = dir.path().join("nodes.key");
     std::fs::write(&key, crate::process::NODES_KEY).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes that begin from a snapshot, because the stream is not kept whole.
+//! Nodes that start from a snapshot, because the stream is trimmed.
 
 use crate::nodes::{PATIENCE, nodes_with};
 use crate::process::{Nats, NodeProcess, free_port};
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 const FLAGS: [&str; 2] = ["--nats-snapshot", "150"];
 const ROOMS: usize = 4;
 
-/// The first entry that the stream has.
+/// Returns the first entry of the stream.
 async fn first(nats: &Nats) -> u64 {
     let client = async_nats::connect(nats.url()).await.unwrap();
     let stream = async_nats::jetstream::new(client)
@@ -49,7 +49,7 @@ impl Posting {
         Posting::start_with(host, "").await
     }
 
-    /// With names that others do not have.
+    /// Starts to post as users whose names end with `suffix`.
     async fn start_with(host: &str, suffix: &str) -> Posting {
         let over = Arc::new(AtomicBool::new(false));
         let (mut rooms, mut posters) = (Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ impl Posting {
         }
     }
 
-    /// Returns each room, one who may read it, and its last message.
+    /// Returns each conversation with one of its members and the number of its last message.
     async fn stop(self) -> Vec<(ConversationId, Login, u64)> {
         self.over.store(true, Relaxed);
         let mut all = Vec::new();
@@ -91,7 +91,7 @@ impl Posting {
     }
 }
 
-/// Looks whether a node knows all of it.
+/// Checks that a node has all posted messages.
 async fn check(host: &str, posted: &[(ConversationId, Login, u64)]) {
     let mut http = Http::connect(host).await.unwrap();
     for (room, reader, last) in posted {
@@ -120,7 +120,7 @@ async fn a_new_node_joins_from_a_snapshot_while_posts_go_on() {
     for host in [nodes[0].host(), nodes[1].host(), new.host()] {
         check(&host, &posted).await;
     }
-    // It resumes at its position, and does not need the snapshot for that.
+    // A restarted node resumes at its position and needs no snapshot.
     drop(new);
     let new = NodeProcess::start_with(free_port(), &data, Some(&nats.url()), &FLAGS).await;
     check(&new.host(), &posted).await;
@@ -133,12 +133,12 @@ async fn a_new_node_joins_from_a_snapshot_while_posts_go_on() {
 async fn a_node_that_was_away_or_asleep_while_the_stream_was_trimmed_begins_anew_from_a_snapshot() {
     let (_dir, nats, mut nodes) = nodes_with(3, &FLAGS).await;
     let posting = Posting::start(&nodes[0].host()).await;
-    // Known to all of them.
+    // All nodes know of these entries.
     sleep(Duration::from_millis(500)).await;
     nodes[1].kill();
     nodes[2].signal("-STOP");
     let first = trimmed(&nats, 1).await;
-    // Beyond what either of them can have read.
+    // Entries beyond the position of both nodes are trimmed.
     trimmed(&nats, first).await;
     nodes[1].restart().await;
     nodes[2].signal("-CONT");
@@ -162,7 +162,7 @@ async fn a_snapshot_that_no_node_has_stored_is_not_believed() {
     let context = async_nats::jetstream::new(client);
     let name = "COURIER2_SNAPSHOTS";
     let objects = context.get_object_store(name).await.unwrap();
-    // Another file under the newest name.
+    // Another file replaces the object of the newest snapshot.
     let mut listed = objects.list().await.unwrap();
     while let Some(object) = futures_util::StreamExt::next(&mut listed).await {
         let forged = vec![7u8; 100_000];
@@ -174,14 +174,14 @@ async fn a_snapshot_that_no_node_has_stored_is_not_believed() {
     }
     let said = NodeProcess::refused_with(free_port(), &dir.path().join("new"), &nats.url(), &[]);
     assert!(said.contains("snapshot cannot be read"), "{said}");
-    // Another name for the newest.
+    // A forged message names another snapshot as the newest.
     let forged = context
         .publish("courier.snapshots.2", "forged".into())
         .await;
     forged.unwrap().await.unwrap();
     let said = NodeProcess::refused_with(free_port(), &dir.path().join("new"), &nats.url(), &[]);
     assert!(said.contains("entries are missing"), "{said}");
-    // Those that run do not need it, and store another one.
+    // Running nodes do not need the snapshot, and store another one.
     let posting = Posting::start_with(&nodes[0].host(), "later").await;
     let first = first(&nats).await;
     trimmed(&nats, first).await;

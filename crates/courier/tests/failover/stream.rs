@@ -1,4 +1,4 @@
-//! A NATS server that loses entries, is away, or has other clients.
+//! A NATS server that loses entries, is unreachable, or has other clients.
 
 use crate::nodes::{PATIENCE, nodes};
 use corsair_courier_load::client::Http;
@@ -13,7 +13,7 @@ pub fn copy(from: &Path, to: &Path) {
     assert!(copied.unwrap().success());
 }
 
-/// Waits until the node answers `GET /ping` with this status, and returns what it said.
+/// Waits until the node answers `GET /ping` with this status, and returns the body.
 pub async fn ping(host: &str, status: u16) -> String {
     let begun = Instant::now();
     loop {
@@ -41,7 +41,7 @@ async fn a_node_that_knows_more_than_the_stream_stops_and_says_why() {
     let anne = http.create_user("anne", "correct horse").await.unwrap();
     let mary = http.create_user("mary", "correct horse").await.unwrap();
     let room = http.converse(&anne.token, &[mary.user]).await.unwrap();
-    // An older store: as if the disk were one from yesterday.
+    // An older copy of the store, as if the disk had been restored from a backup.
     let old = dir.path().join("old");
     nats.kill();
     copy(nats.data(), &old);
@@ -66,10 +66,10 @@ async fn a_node_that_knows_more_than_the_stream_stops_and_says_why() {
     };
     assert_eq!(said.status(), Some(503), "{said}");
     ping(&host, 503).await;
-    // What parted from the log is not served, either.
+    // Data that differ from the log are not served.
     let mut http = Http::connect(&host).await.unwrap();
     let history = http.history(&mary.token, room, 0).await.unwrap_err();
-    assert!(history.to_string().contains("bring back"), "{history}");
+    assert!(history.to_string().contains("restore"), "{history}");
 }
 
 // Guarantee: courier-11.
@@ -82,7 +82,7 @@ async fn a_stream_that_lost_its_tail_and_took_other_entries_stops_the_nodes_that
     let anne = http.create_user("anne", "correct horse").await.unwrap();
     let mary = http.create_user("mary", "correct horse").await.unwrap();
     let room = http.converse(&anne.token, &[mary.user]).await.unwrap();
-    // The other one knows as much as the older store.
+    // The other node has applied exactly the entries of the older store.
     Http::connect(&nodes[1].host())
         .await
         .unwrap()
@@ -103,14 +103,17 @@ async fn a_stream_that_lost_its_tail_and_took_other_entries_stops_the_nodes_that
     std::fs::remove_dir_all(nats.data()).unwrap();
     copy(&old, nats.data());
     nats.start_again().await;
-    // It takes other entries, and more of them than were lost.
+    // The stream receives other entries, more than it has lost.
     nodes[1].restart().await;
     let mut other = Http::connect(&nodes[1].host()).await.unwrap();
     for _ in 0..9 {
         other.post(&anne.token, room, "other", None).await.unwrap();
     }
     let said = nodes[0].refuses();
-    assert!(said.contains("has lost entries and taken others"), "{said}");
+    assert!(
+        said.contains("has lost entries and accepted others"),
+        "{said}"
+    );
     assert_eq!(other.history(&mary.token, room, 0).await.unwrap().len(), 9);
 }
 

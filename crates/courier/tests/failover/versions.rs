@@ -9,13 +9,13 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// What nodes publish to.
+/// The subject to which nodes publish.
 const LOG: &str = "courier.log.2";
 const PRESENCE: &str = "courier.presence.2";
 /// The number of the variant `Alive`.
 const ALIVE: u8 = 1;
 
-/// What a node of this version would publish.
+/// Returns the message that a node of this version would publish.
 fn sealed(version: u8, value: &impl Serialize) -> Vec<u8> {
     let context = "corsair-courier 2026-11 messages between nodes";
     let key = blake3::derive_key(context, NODES_KEY.as_bytes());
@@ -31,7 +31,7 @@ async fn publish(nats: &Nats, subject: &'static str, bytes: Vec<u8>) {
     client.flush().await.unwrap();
 }
 
-/// Asks for what only nodes of the second version know.
+/// Requests a feature that only nodes of the second version support.
 async fn close_others(http: &mut Http, login: &Login) -> (StatusCode, String) {
     let bearer = format!("Bearer {}", login.token);
     let headers = [("authorization", bearer.as_str())];
@@ -60,7 +60,7 @@ async fn while_a_node_of_an_older_version_runs_nothing_is_written_that_it_cannot
     let mut http = Http::connect(&nodes[0].host()).await.unwrap();
     let anne = http.create_user("anne", "correct horse").await.unwrap();
     until(&mut http, &anne, 204).await;
-    // A node of the first version says that it is there, and not what it reads.
+    // A node of the first version reports that it is alive, but not the versions that it can read.
     let client = async_nats::connect(nats.url()).await.unwrap();
     let older = tokio::spawn(async move {
         loop {
@@ -71,7 +71,7 @@ async fn while_a_node_of_an_older_version_runs_nothing_is_written_that_it_cannot
     });
     let said = until(&mut http, &anne, 503).await;
     assert!(said.contains("older version"), "{said}");
-    // Features that both know keep working.
+    // Features that both versions support keep working.
     for host in nodes.iter().map(|node| node.host()) {
         let mut http = Http::connect(&host).await.unwrap();
         http.log_in("anne", "correct horse").await.unwrap();

@@ -1,4 +1,4 @@
-//! The program as its users meet it: a node in a process, and what is refused.
+//! The program from the point of view of its users: a node in a process, and refused arguments.
 
 mod operate;
 mod terminal;
@@ -52,7 +52,7 @@ fn a_node_serves_a_load_from_elsewhere_and_ends_when_it_is_told() {
     assert_eq!(node.wait().unwrap().code(), Some(0));
 }
 
-/// Sends a request by hand, and gives back all of the answer.
+/// Sends a handwritten request, and returns the complete answer.
 fn request(host: &str, path: &str, token: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(host).unwrap();
     let length = body.len();
@@ -111,7 +111,7 @@ fn no_secret_is_printed() {
     for secret in ["correct horse", "correct mule", &token[30..], &forged[30..]] {
         assert!(!printed.contains(secret), "{printed}");
     }
-    // The password of a NATS server stands in its URL.
+    // The URL of a NATS server contains a password.
     let said = {
         std::fs::write(terminal.directory.path().join("key"), "0123456789abcdef").unwrap();
         terminal.refuse("serve --nats nats://anne:secret@127.0.0.1:1 --nats-key key")

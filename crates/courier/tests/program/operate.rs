@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const ANNE: &str = r#"{"name":"anne","password":"correct horse"}"#;
 
-/// A node that writes to files `out` and `err` in the directory of the terminal.
+/// A node that writes its output to the files `out` and `err` in the directory of the terminal.
 struct Node<'t> {
     terminal: &'t Terminal,
     child: Child,
@@ -46,7 +46,7 @@ impl<'t> Node<'t> {
         fs::read_to_string(self.terminal.directory.path().join(file)).unwrap()
     }
 
-    /// Waits until the file contains this, and returns all of it.
+    /// Waits until the file contains this text, and returns the complete contents.
     fn waits_for(&self, file: &str, part: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -73,7 +73,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// Sends a request without a body, and returns the whole answer.
+/// Sends a request without a body, and returns the complete answer.
 fn get(host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
@@ -95,7 +95,7 @@ fn mode(path: &Path) -> u32 {
 fn the_files_of_the_data_and_of_backups_are_for_their_owner_alone() {
     let terminal = Terminal::new(PROGRAM);
     let directory = terminal.directory.path();
-    // A directory that the operator has made is not changed, so its files protect themselves.
+    // The permissions of an existing directory are not changed, so the permissions of the files protect the data.
     fs::create_dir(directory.join("data")).unwrap();
     let node = Node::start(&terminal, "--data data");
     assert!(request(&node.host, "/users", "", ANNE).starts_with("HTTP/1.1 201"));
@@ -109,7 +109,7 @@ fn the_files_of_the_data_and_of_backups_are_for_their_owner_alone() {
         terminal.run("backup --data data --to stopped").code,
         Some(0)
     );
-    // A copy of a backup may have any mode.
+    // A copy of a backup may have any permissions.
     let copied = directory.join("stopped");
     fs::set_permissions(&copied, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(
@@ -137,7 +137,7 @@ fn an_index_that_is_behind_a_lost_or_emptied_log_is_refused() {
             let user = ANNE.replace("anne", &format!("anne{number}"));
             assert!(request(&node.host, "/users", "", &user).starts_with("HTTP/1.1 201"));
         }
-        // The index has written nothing down yet.
+        // The index has not written anything to disk.
         node.kill();
         let log = terminal.directory.path().join("data/log");
         match lose {
@@ -192,7 +192,7 @@ fn a_disk_without_its_reserve_is_logged_once() {
     node.stop();
 }
 
-/// Sends a body of this many bytes before it reads anything, as many clients do.
+/// Sends a body of this many bytes before reading, as many clients do.
 fn sends_all_first(host: &str, bytes: usize) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(host)?;
     write!(
@@ -217,7 +217,7 @@ fn a_client_that_sends_a_body_over_the_limit_sees_413() {
         let answer = sends_all_first(&node.host, bytes).unwrap();
         assert!(answer.starts_with("HTTP/1.1 413"), "{bytes}: {answer}");
     }
-    // What is dropped is bounded.
+    // The number of dropped bytes is bounded.
     assert!(sends_all_first(&node.host, 2 << 30).is_err());
     node.stop();
 }
@@ -270,7 +270,7 @@ fn the_access_log_has_a_line_for_each_request_and_no_secret() {
         assert!(!said.contains(secret), "{said}");
     }
     node.stop();
-    // Behind a proxy it names the client.
+    // Behind a proxy the log contains the address of the client.
     let node = Node::start(&terminal, "--access-log --trusted-proxy 127.0.0.1");
     let mut stream = TcpStream::connect(&node.host).unwrap();
     let head = "GET /ping HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 6.6.6.6, 1.2.3.4\r\n\r\n";
@@ -281,7 +281,7 @@ fn the_access_log_has_a_line_for_each_request_and_no_secret() {
         "{said}"
     );
     node.stop();
-    // Without the flag, and with a log of errors only, nothing is written.
+    // No log is written without the flag, or with only errors logged.
     let node = Node::start(&terminal, "--log error");
     request(&node.host, "/users", "", ANNE);
     assert_eq!(node.said("err"), "");

@@ -1,16 +1,16 @@
-//! A program as its users meet it: run in a directory of its own, with what it says.
+//! A program from the point of view of its users. It runs in a separate directory, and its output is recorded.
 //!
 //! The tests of `corsair-courier` and of `corsair-courier-load` share this file.
 
 use std::process::{Child, Command, Stdio};
 
-/// Runs a program in a directory of its own.
+/// A separate directory in which a program is run.
 pub struct Terminal {
     program: &'static str,
     pub directory: tempfile::TempDir,
 }
 
-/// What the program has said.
+/// The exit code and the output of a program.
 pub struct Said {
     pub code: Option<i32>,
     pub stdout: String,
@@ -25,7 +25,7 @@ impl Terminal {
         }
     }
 
-    /// The program, not yet run. Its arguments are separated by spaces.
+    /// Returns the command without running it. Arguments are separated by spaces.
     pub fn command(&self, args: &str) -> Command {
         let mut command = Command::new(self.program);
         command
@@ -44,7 +44,7 @@ impl Terminal {
         }
     }
 
-    /// Runs the program, which must refuse in one sentence, and returns that.
+    /// Runs the program, which must refuse with one sentence, and returns the sentence.
     pub fn refuse(&self, args: &str) -> String {
         let said = self.run(args);
         assert_eq!(said.code, Some(2), "{args}: {}", said.stderr);
@@ -54,7 +54,7 @@ impl Terminal {
     }
 }
 
-/// Sends a signal, as `-TERM`, to a process.
+/// Sends a signal, such as `-TERM`, to a process.
 pub fn signal(signal: &str, process: &Child) {
     let pid = process.id().to_string();
     let sent = Command::new("kill").args([signal, &pid]).status();

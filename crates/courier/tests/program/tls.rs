@@ -1,4 +1,4 @@
-//! Clients that speak TLS, and those that do not.
+//! Clients that use TLS, and clients that do not.
 #![cfg(feature = "tls")]
 
 use crate::PROGRAM;
@@ -16,15 +16,15 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Of `localhost`, for a hundred years, made by itself.
+/// A self-signed certificate for `localhost`, valid for a hundred years.
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/node.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/node.key");
 
-/// Another certificate of `localhost` and its key.
+/// Another certificate for `localhost`, and its key.
 const RENEWED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/renewed.pem");
 const RENEWED_KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/renewed.key");
 
-/// A node, and where it listens.
+/// Starts a node, and returns it with its address.
 fn node(terminal: &Terminal) -> (Child, String) {
     node_with(terminal, CERTIFICATE, KEY)
 }
@@ -44,12 +44,12 @@ fn node_with(terminal: &Terminal, certificate: &str, key: &str) -> (Child, Strin
     (node, host)
 }
 
-/// What a client hears that trusts the certificate.
+/// Returns the answer to a client that trusts the certificate.
 async fn asked(host: &str, request: &str) -> String {
     asked_trusting(CERTIFICATE, host, request).await.unwrap()
 }
 
-/// What a client hears that trusts this certificate alone.
+/// Returns the answer to a client that trusts only this certificate.
 async fn asked_trusting(certificate: &str, host: &str, request: &str) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots
@@ -66,7 +66,7 @@ async fn asked_trusting(certificate: &str, host: &str, request: &str) -> std::io
     let mut stream = connector.connect(name, stream).await?;
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    // A peer that ends without saying so is an error to TLS.
+    // TLS reports an error if the peer closes the connection without notice.
     let _ = stream.read_to_end(&mut answer).await;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
@@ -81,7 +81,7 @@ async fn a_hangup_has_the_certificate_read_again() {
     let (mut node, host) = node_with(&terminal, "cert.pem", "key.pem");
     let ping = "GET /ping HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     assert!(asked(&host, ping).await.ends_with("pong"));
-    // A certificate without its key changes nothing.
+    // A certificate that does not match the key changes nothing.
     std::fs::copy(RENEWED, &certificate).unwrap();
     signal("-HUP", &node);
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -106,7 +106,7 @@ async fn a_hangup_has_the_certificate_read_again() {
 async fn a_node_speaks_tls_with_those_who_do_and_not_with_others() {
     let terminal = Terminal::new(PROGRAM);
     let (mut node, host) = node(&terminal);
-    // One that says nothing keeps no other from being served.
+    // A client that sends nothing does not block other clients.
     let silent = TcpStream::connect(&host).unwrap();
     let mut plain = TcpStream::connect(&host).unwrap();
     plain

@@ -5,7 +5,7 @@ use clap::{Parser, ValueEnum};
 use corsair_courier_load::{Kind, Plan};
 use std::time::Duration;
 
-/// Load the messaging service, and print how long messages took
+/// Put load on the messaging service, and print the latency of messages
 #[derive(Clone, Debug, Parser)]
 #[command(name = "corsair-courier-load", version)]
 pub struct Flags {
@@ -15,35 +15,35 @@ pub struct Flags {
     /// Number of workers, each with its own connection
     #[arg(long, value_name = "NUMBER", default_value = "8", value_parser = at_least_one)]
     pub workers: usize,
-    /// Messages of each worker
+    /// Number of messages of each worker
     #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = at_least_one)]
     pub messages: usize,
-    /// Users online [default: twice the workers, 16 at least]
+    /// Number of users online [default: twice the number of workers, at least 16]
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     pub users: Option<usize>,
-    /// POSTs per second of all workers together, whatever the answers take
+    /// POSTs per second of all workers together, regardless of response times
     #[arg(long, value_name = "NUMBER", value_parser = rate)]
     pub rate: Option<f64>,
-    /// Bytes of a text
+    /// Size of a text in bytes
     #[arg(long, value_name = "BYTES", default_value = "100", value_parser = at_least_one)]
     pub text: usize,
-    /// A node that runs already, as http://HOST:PORT; its --rate has to allow the load
+    /// The URL of a running node, as http://HOST:PORT; its --rate must allow the load
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// Compare POSTs with a handler that stores nothing, one round of this length each
+    /// Compare POSTs with a handler that stores nothing, in rounds of this length
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub compare: Option<Duration>,
-    /// Open this many idle sockets instead, and print what each costs a node of its own process
+    /// Open this many idle sockets instead, and print the memory that each needs in a separate node process
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     pub idle: Option<usize>,
-    /// Measure instead the latency of one user while this many others post to thousands, at the
-    /// default limits
+    /// Measure instead the latency of one user while this many others post to thousands of recipients, at the default
+    /// limits
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one, conflicts_with_all = ["idle", "compare"])]
     pub fanout: Option<usize>,
     /// Seed of the random recipients
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     pub seed: u64,
-    /// Tables, or one JSON object
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
     /// Only run the node of --idle or --fanout until stdin ends
@@ -54,33 +54,33 @@ pub struct Flags {
 /// The number of recipients of a message.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum KindArg {
-    /// To one
+    /// One recipient
     #[value(name = "1on1")]
     One,
-    /// To two
+    /// Two recipients
     #[value(name = "1on2")]
     Two,
-    /// To five
+    /// Five recipients
     #[value(name = "1on5")]
     Five,
-    /// To some, from one to everybody
+    /// A random number of recipients, from one to all
     #[value(name = "1onAny")]
     Any,
-    /// To everybody online
+    /// All users online
     #[value(name = "1onAll")]
     All,
 }
 
-/// A node in a process of its own.
+/// A node in a separate process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NodeArg {
-    /// In memory, with limits that a load does not meet
+    /// In memory, with limits that a load does not reach
     Idle,
     /// On disk, with the default limits of a user
     Limited,
 }
 
-/// How results are printed.
+/// The format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables
@@ -90,7 +90,7 @@ pub enum Format {
 }
 
 impl Flags {
-    /// The load that is asked for.
+    /// Returns the requested load.
     pub fn plan(&self) -> Plan {
         let kind = match self.kind {
             KindArg::One => Kind::OneOnOne,
@@ -118,7 +118,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads a number that is not 0.
+/// Parses a number, which must not be 0.
 fn at_least_one(text: &str) -> Result<usize, String> {
     const MOST: u32 = u32::MAX >> 3;
     match text.parse::<u32>() {
@@ -127,14 +127,14 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a duration with its unit.
+/// Parses a duration with its unit.
 fn duration(text: &str) -> Result<Duration, String> {
     let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
     parsed
         .map_err(|_| format!("'{text}' is not a duration; expected for example 500ms, 2s or 1m30s"))
 }
 
-/// The `host:port` of a URL.
+/// Returns the `host:port` of a URL.
 pub fn host(url: &str) -> Result<String> {
     let Some(rest) = url.strip_prefix("http://") else {
         bail!("--url {url}: a node speaks plain HTTP; write it as http://HOST:PORT");

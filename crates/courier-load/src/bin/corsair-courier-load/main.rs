@@ -16,14 +16,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::runtime::Builder;
 
-/// The exit code if something was rejected or failed.
+/// The exit code if a request was refused or failed.
 const REFUSED: u8 = 2;
 /// The number of concurrent posters in the comparison with a handler that stores nothing.
 const POSTERS: usize = 64;
-/// The number of rounds of each side of that comparison.
+/// The number of rounds for each side of the comparison.
 const ROUNDS: usize = 5;
 
-/// The measurements.
+/// The measurements that were requested.
 #[derive(Debug, Default)]
 struct Results {
     /// The result of a load.
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
             ) =>
         {
-            // A closed pipe wants no more of it.
+            // A closed pipe is ignored.
             let _ = error.print();
             return ExitCode::SUCCESS;
         }
@@ -111,7 +111,7 @@ async fn run(flags: &Flags) -> Result<ExitCode> {
                 () = end => None,
             };
             serving.stop().await;
-            // If this fails, the system tidies up its temporary directory.
+            // If the removal fails, the system cleans its temporary directory.
             let _ = std::fs::remove_dir_all(&data);
             match results {
                 Some(results) => results?,
@@ -130,7 +130,7 @@ async fn attacked(flags: &Flags, attackers: usize) -> Result<Results> {
         None => {
             let (mut child, host) = node::in_another_process(NodeArg::Limited).await?;
             let victim = corsair_courier_load::fanout(&host, &attack).await;
-            // Its stdin ends, and it removes its data.
+            // When its stdin is closed, the node ends and removes its data.
             drop(child.stdin.take());
             child.wait().await.context("cannot wait for the node")?;
             victim?
@@ -147,7 +147,7 @@ fn print(flags: &Flags, results: &Results) -> Result<ExitCode> {
         Format::Text => tables::text(results),
         Format::Json => tables::json(results)?,
     };
-    // A closed pipe wants no more of it.
+    // A closed pipe is ignored.
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 /// A low cost of password hashing, because it is not part of the measurement.
 const PASSWORD_MEMORY: u32 = 8;
 
-/// The default limits, except those on logging in.
+/// Returns the default limits, except the limits of logins.
 fn limited() -> Limits {
     Limits {
         strangers: NonZeroU32::MAX,
@@ -57,14 +57,10 @@ pub async fn in_another_process(which: NodeArg) -> Result<(Child, String)> {
     let stdout = child.stdout.take().context("a node without stdout")?;
     let line = BufReader::new(stdout).lines().next_line().await;
     let host = line.context("the node has ended")?;
-    Ok((
-        child,
-        host.context("the node does not say where it listens")?,
-    ))
+    Ok((child, host.context("the node does not print its address")?))
 }
 
-/// Runs the node of [`in_another_process`]: prints the address that it listens on, and serves until
-/// stdin ends.
+/// Runs the node that [`in_another_process`] starts: prints its address, and serves until stdin ends.
 pub async fn until_stdin_ends(which: NodeArg) -> Result<()> {
     let name = format!("corsair-courier-{}", std::process::id());
     let data = std::env::temp_dir().join(name);
@@ -77,7 +73,7 @@ pub async fn until_stdin_ends(which: NodeArg) -> Result<()> {
     let _ = tokio::io::stdin().read_to_end(&mut rest).await;
     serving.stop().await;
     if which == NodeArg::Limited {
-        // If this fails, the system tidies up its temporary directory.
+        // If the removal fails, the system cleans its temporary directory.
         let _ = std::fs::remove_dir_all(&data);
     }
     Ok(())

@@ -121,7 +121,7 @@ fn compared(comparison: &Comparison) -> String {
         for (thread, work) in &threads.0 {
             let micros = [work.user, work.system, work.waited].map(|time| time.as_secs_f64() * 1e6);
             let [user, system, waited] = micros;
-            // Threads that have done nothing.
+            // Idle threads are left out.
             if user + system >= 0.05 {
                 let _ = writeln!(
                     text,
@@ -133,7 +133,7 @@ fn compared(comparison: &Comparison) -> String {
     text
 }
 
-/// Formats bytes in the largest unit in which the number is at least one.
+/// Formats bytes in the largest unit that gives at least one.
 fn bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

@@ -49,7 +49,7 @@ pub struct CompactArgs {
 }
 
 impl BackupArgs {
-    /// Makes the backup.
+    /// Writes the backup.
     pub async fn run(&self) -> Result<ExitCode> {
         let last = backup(&self.data, &self.to).await?;
         let bytes = std::fs::metadata(&self.to).map_or(0, |file| file.len());
@@ -74,7 +74,7 @@ impl RestoreArgs {
 }
 
 impl ReseedArgs {
-    /// Starts the stream.
+    /// Begins the stream.
     pub async fn run(&self) -> Result<ExitCode> {
         let mut options = Options {
             data: Some(self.data.clone()),
@@ -83,7 +83,7 @@ impl ReseedArgs {
         self.nats.set(&mut options);
         let last = reseed(options).await?;
         say(&format!(
-            "the stream begins with what {} knows, up to entry {last} of the old log; start this node with the same flags, and the others with empty directories",
+            "the stream begins with the data of {}, up to entry {last} of the old log; start this node with the same flags, and the others with empty directories",
             self.data.display()
         ));
         Ok(ExitCode::SUCCESS)

@@ -15,7 +15,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The messaging service: POST in, WebSocket out, nothing lost
+/// A messaging service: send with POST, receive over WebSockets, lose nothing
 #[derive(Debug, Parser)]
 #[command(name = "corsair-courier", version, disable_help_subcommand = true)]
 struct Arguments {
@@ -30,9 +30,9 @@ enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Copy the data of a node, running or not, into one file
     Backup(data::BackupArgs),
-    /// Bring a backup back into a new directory
+    /// Restore a backup into a new directory
     Restore(data::RestoreArgs),
-    /// Begin an empty stream on a NATS server from the data of one node that does not run
+    /// Begin an empty stream on a NATS server from the data of one node, which must not be running
     Reseed(data::ReseedArgs),
     /// Return the disk space of removed messages to the system; works on a running or stopped node
     Compact(data::CompactArgs),
@@ -65,7 +65,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Logs events of the library to stderr, a line each.
+/// Logs events of the library to stderr, one line for each.
 fn log_to_stderr(command: &Command) {
     let (level, access_log) = match command {
         Command::Serve(args) => (args.log.into(), args.access_log),

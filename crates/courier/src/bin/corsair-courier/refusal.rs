@@ -3,14 +3,14 @@
 use clap::error::ErrorKind;
 use std::process::ExitCode;
 
-/// The exit code if something was refused or failed.
+/// The exit code if a request was refused or failed.
 pub const REFUSED: u8 = 2;
 
-/// Prints the requested help or version, or else the fault in the arguments.
+/// Prints the help or version if it was requested, and otherwise the fault in the arguments.
 pub fn answer(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A closed pipe wants no more of it.
+            // A closed pipe is ignored.
             let _ = error.print();
             ExitCode::SUCCESS
         }
@@ -21,7 +21,7 @@ pub fn answer(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Prints on stderr why the program ends.
+/// Prints the reason for which the program ends on stderr.
 #[expect(clippy::print_stderr, reason = "a program says why it ends")]
 pub fn complain(sentence: &str) {
     eprintln!("corsair-courier: {sentence}");
@@ -29,7 +29,8 @@ pub fn complain(sentence: &str) {
 
 fn sentence(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do; type `corsair-courier serve`, or --help for its flags".to_owned();
+        return "no command given; type `corsair-courier serve`, or --help for all commands"
+            .to_owned();
     }
     let text = error.to_string();
     // Below the first paragraph clap repeats the usage.

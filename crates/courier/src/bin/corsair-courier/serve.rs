@@ -16,10 +16,10 @@ use tracing_subscriber::filter::LevelFilter;
 /// The flags of `corsair-courier serve`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArgs {
-    /// Address to listen on; port 0 takes any free port
+    /// Address to listen on; with port 0 the system chooses a free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
-    /// The certificate of this node, with those that vouch for it, as PEM; clients speak TLS then
+    /// The certificate chain of this node, as PEM; clients must then use TLS
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, as PEM
@@ -43,7 +43,7 @@ pub struct ServeArgs {
     /// snapshot are removed from the stream [default: 1048576]
     #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u64).range(1..))]
     nats_snapshot: Option<u64>,
-    /// An origin from which browsers may connect, besides the node's own; may be repeated
+    /// A further origin from which browsers may connect; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
     /// Users who may create an account
@@ -52,67 +52,68 @@ pub struct ServeArgs {
     /// A file with the secret of --registration token
     #[arg(long, value_name = "FILE")]
     registration_token: Option<PathBuf>,
-    /// Remove messages that are older, as 720h [default: keep them for ever]
+    /// Remove messages older than this, for example 720h [default: keep all]
     #[arg(long, value_name = "TIME", value_parser = age)]
     keep: Option<Duration>,
-    /// Remove the oldest messages while all have more bytes [default: keep them all]
+    /// Remove the oldest messages while all messages together exceed this many bytes [default: keep all]
     #[arg(long, value_name = "BYTES")]
     keep_bytes: Option<u64>,
-    /// Compact the index when this many bytes of its file, and half of it, are not used [default: 268435456]
+    /// Compact the index when this many bytes of its file are unused, and these are at least half of it [default:
+    /// 268435456]
     #[arg(long, value_name = "BYTES")]
     waste: Option<u64>,
-    /// Bytes of the index that are kept in memory, besides those on the disk [default: 134217728]
+    /// Bytes of the index that are cached in memory [default: 134217728]
     #[arg(long, value_name = "BYTES", value_parser = cache)]
     cache: Option<usize>,
-    /// Requests per second of one user
+    /// Requests per second for each user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().rate)]
     rate: NonZeroU32,
-    /// Recipients of one user's messages per second
+    /// Recipients per second of the messages of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().fanout)]
     fanout: NonZeroU32,
-    /// Logins and new users per second from one address; logins per second to one account
+    /// Logins and registrations per second from one address, and logins per second to one account
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().strangers)]
     strangers: NonZeroU32,
-    /// Connections at a time
+    /// Maximum number of connections
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections, value_parser = at_least_one)]
     connections: usize,
-    /// Connections at a time from one address
+    /// Maximum number of connections from one address
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().address_connections, value_parser = at_least_one)]
     address_connections: usize,
     /// Address of a proxy whose X-Forwarded-For is trusted; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     trusted_proxy: Vec<IpAddr>,
-    /// Sockets of one user
+    /// Maximum number of sockets of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().sockets, value_parser = at_least_one)]
     sockets: usize,
-    /// Bytes of a request's body
+    /// Maximum size of a request's body in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body, value_parser = at_least_one)]
     body: usize,
-    /// Bytes of a message's text
+    /// Maximum size of a message's text in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().text, value_parser = at_least_one)]
     text: usize,
-    /// Recipients of a conversation
+    /// Maximum number of recipients of a conversation
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().recipients, value_parser = at_least_one)]
     recipients: usize,
     /// Interval of pings to sockets; a peer that is silent for three intervals is disconnected
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = pause)]
     heartbeat: Duration,
-    /// Bytes of a page of messages or conversations
+    /// Maximum size of a page of messages or conversations in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().page_bytes, value_parser = page_bytes)]
     page_bytes: usize,
-    /// Bytes of one user's pages that the client has not read yet
+    /// Maximum bytes of one user's pages that the client has not read yet
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().unread, value_parser = at_least_one)]
     unread: usize,
-    /// Bytes of messages that wait for one socket; the rest stays in the durable queue
+    /// Maximum bytes of messages that wait for one socket; further messages stay in the durable queue
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().outbox, value_parser = at_least_one)]
     outbox: usize,
-    /// How long a client may take for 4 KiB of an answer
+    /// Time in which a client must read 4 KiB of an answer
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = pause)]
     write_timeout: Duration,
-    /// Bytes to leave free on the disk of --data; below that nothing is taken
+    /// Free space in bytes to keep on the disk of --data; below it, changes are refused
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().reserve)]
     reserve: u64,
-    /// Memory that hashing a password takes, in KiB
+    /// Memory in KiB for hashing a password
     #[arg(long, value_name = "KIB", default_value_t = Limits::default().password_memory)]
     password_memory: u32,
 }
@@ -120,24 +121,24 @@ pub struct ServeArgs {
 /// Users who may create an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RegistrationMode {
-    /// Everybody
+    /// All clients
     Open,
     /// Clients with the secret of --registration-token
     Token,
-    /// Nobody
+    /// No clients
     Closed,
 }
 
 /// The least important events that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
-    /// Nothing
+    /// No events
     Off,
-    /// Events that an operator has to act on
+    /// Events that need an operator's action
     Error,
-    /// Also what an operator should know
+    /// Also warnings for the operator
     Warn,
-    /// Also what the node does
+    /// Also the node's normal activity
     Info,
     /// Also details
     Debug,
@@ -155,7 +156,7 @@ impl From<LogLevel> for LevelFilter {
     }
 }
 
-/// Reads a number that is not 0.
+/// Parses a number, which must not be 0.
 fn at_least_one(text: &str) -> Result<usize, String> {
     const MOST: u32 = u32::MAX >> 3;
     match text.parse::<i128>() {
@@ -185,7 +186,7 @@ fn cache(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses the retention time of messages: a duration, of which `30d` is thirty times 24 hours.
+/// Parses the retention time of messages: a duration, in which `d` stands for 24 hours.
 fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').map(str::trim_end);
     match days.and_then(|days| days.parse::<u32>().ok()) {
@@ -200,13 +201,11 @@ fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a duration with its unit that is not 0.
+/// Parses a duration with its unit, which must not be 0.
 fn pause(text: &str) -> Result<Duration, String> {
     let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
     match parsed {
-        Ok(Duration::ZERO) => {
-            Err("the heart has to rest between beats; give 1ms or more".to_owned())
-        }
+        Ok(Duration::ZERO) => Err("the interval must not be 0; give 1ms or more".to_owned()),
         Ok(pause) => Ok(pause),
         Err(_) if text.parse::<f64>().is_ok() => {
             Err(format!("'{text}' has no unit; write {text}s or {text}ms"))
@@ -228,7 +227,7 @@ impl ServeArgs {
                 let secret = secret.trim();
                 if secret.len() < SHORTEST {
                     bail!(
-                        "the secret in {} has {} bytes, and needs {SHORTEST} at least",
+                        "the secret in {} has {} bytes and needs at least {SHORTEST}",
                         path.display(),
                         secret.len()
                     );
@@ -292,8 +291,8 @@ pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
     let node = Node::start(args.options()?).await?;
     if let Some(tls) = tls.clone() {
         on_hangup(move || match tls.reload() {
-            Ok(()) => tracing::warn!("the certificate was read again"),
-            Err(error) => tracing::error!("{error}; the certificate in use stays"),
+            Ok(()) => tracing::warn!("the certificate was reloaded"),
+            Err(error) => tracing::error!("{error}; the current certificate stays in use"),
         });
     }
     let options = ServeOptions {
@@ -308,7 +307,9 @@ pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
         say(&format!("serves metrics on http://{address} alone"));
     }
     if args.data.is_none() && !args.nats.is_used() {
-        say("the messages are in memory and end with this process; --data DIR keeps them");
+        say(
+            "messages are kept in memory and lost when the process ends; use --data DIR to keep them",
+        );
     }
     end.await;
     serving.stop().await;

@@ -8,7 +8,7 @@ use redb::backends::InMemoryBackend;
 use std::io;
 use std::time::Duration;
 
-/// A disk that syncs only while it may.
+/// A disk that syncs only while the gate is open.
 #[derive(Clone, Debug, Default)]
 struct Gate(Arc<(Mutex<Syncs>, Condvar)>);
 
@@ -28,7 +28,7 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Waits until a sync waits.
+    /// Waits until a sync is blocked.
     fn reached(&self) {
         let mut syncs = self.0.0.lock();
         while !syncs.waiting {
@@ -76,7 +76,7 @@ impl StorageBackend for SlowDisk {
     }
 }
 
-/// An index on a disk whose syncs can be held up.
+/// Creates an index on a disk whose syncs can be blocked.
 fn on_slow_disk() -> (TestIndex, Gate) {
     let gate = Gate::default();
     let disk = SlowDisk {
@@ -96,9 +96,9 @@ fn on_slow_disk() -> (TestIndex, Gate) {
 }
 
 impl TestIndex {
-    /// Has a checkpoint begin, which is not over while the gate is closed.
+    /// Starts a checkpoint, which cannot end while the gate is closed.
     async fn begin_checkpoint(&mut self, gate: &Gate) {
-        // As many entries as one takes, which do nothing.
+        // Enough entries without effect for a checkpoint.
         let nothing = |position| Entry {
             position,
             taken: Millis(0),
@@ -109,7 +109,7 @@ impl TestIndex {
         let many = self.position + 1..=self.position + (1 << 16);
         self.position = *many.end();
         self.feed.send(many.map(nothing).collect()).unwrap();
-        // The transaction that they came in ends, and the next one is to go to disk.
+        // The current transaction ends, and the next one must go to disk.
         self.index.reached(self.position).await.unwrap();
         self.index.read(|_| Ok(())).await.unwrap();
         gate.close();
@@ -118,7 +118,7 @@ impl TestIndex {
         gate.reached();
     }
 
-    /// Submits a command whose outcome is looked for later.
+    /// Submits a command whose outcome is read later.
     fn submit(&mut self, command: Command) -> oneshot::Receiver<Result<Outcome, LogError>> {
         self.position += 1;
         let (reply, outcome) = oneshot::channel();
@@ -142,13 +142,13 @@ async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
     fed.post(a, both, Some(1), 0).await.unwrap();
     fed.post(b, only, Some(2), 0).await.unwrap();
     fed.begin_checkpoint(&gate).await;
-    // The disk does nothing, and these are answered.
+    // The disk is blocked, but these posts are answered.
     for turn in 2..=20 {
         assert_eq!(number(&fed.post(a, both, None, 0).await), (turn, false));
         let key = Some(100 + turn as u8);
         assert_eq!(number(&fed.post(b, only, key, 0).await), (turn, false));
     }
-    // An acknowledgement waits, and is passed.
+    // An acknowledgement is deferred, and later posts do not wait for it.
     let session = SessionId([7; 16]);
     let acknowledged = Acknowledgement {
         user: c,
@@ -157,7 +157,7 @@ async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
     };
     let noted = fed.submit(Command::Acknowledge(vec![acknowledged]));
     assert_eq!(number(&fed.post(a, both, None, 0).await), (21, false));
-    // A key that was used needs what was stored under it, and all after it wait.
+    // The check of a used key needs the table of messages, so it and all later commands wait.
     let command = |key: u8| {
         Command::Post(Posting {
             sender: b,
@@ -184,7 +184,7 @@ async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
     );
     assert_eq!(number(&after.await.unwrap().unwrap()), (21, false));
     assert_eq!(noted.await.unwrap().unwrap(), Ok(CommandResult::Noted));
-    // All of it is in the tables, once.
+    // Each message is in the tables once.
     for (room, last) in [(both, 21), (only, 21)] {
         let page = fed.index.messages(room, 0, ALL, ALL).await.unwrap();
         let found: Vec<_> = page.items.iter().map(|message| message.number).collect();

@@ -60,7 +60,7 @@ impl TestIndex {
         page.items.iter().map(|message| message.number).collect()
     }
 
-    /// Everything that a client could ask for.
+    /// Returns everything that a client could request.
     async fn all(&self, users: u64, rooms: u64) -> String {
         let mut all = String::new();
         for user in (1..=users).map(UserId) {
@@ -90,7 +90,7 @@ async fn the_oldest_messages_go_and_numbers_and_sequences_go_on() {
     }
     let Stock { bytes, oldest } = fed.index.stock().await.unwrap();
     assert_eq!(oldest, Some((Chunk(1), Millis(HOUR))));
-    // In parts, each of a bounded size.
+    // Messages are removed in bounded steps.
     assert_eq!(fed.expire(4, 3).await, 3);
     assert_eq!(fed.expire(4, 3).await, 3);
     assert_eq!(fed.expire(4, 3).await, 2);
@@ -100,14 +100,14 @@ async fn the_oldest_messages_go_and_numbers_and_sequences_go_on() {
     let stock = fed.index.stock().await.unwrap();
     assert_eq!(stock.oldest, Some((Chunk(5), Millis(5 * HOUR))));
     assert_eq!(stock.bytes, bytes * 12 / 20);
-    // A queue passes over what is gone, and says how far.
+    // A queue skips removed messages, and says up to which sequence number.
     let page = fed.index.queue(c, 0, 2, ALL).await.unwrap();
     let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
     assert_eq!((found, page.reached), (vec![5, 6], 6));
     let (unread, more) = fed.index.unread(b).await.unwrap();
     assert_eq!(unread.into_iter().collect::<Vec<_>>(), [(both, 6)]);
     assert!(!more);
-    // All of them, and the numbers continue, also after a restart.
+    // All messages are removed. The numbers continue, also after a restart.
     while fed.expire(u64::MAX, 256).await > 0 {}
     let page = fed.index.queue(c, 0, 2, ALL).await.unwrap();
     assert_eq!((page.items.len(), page.reached), (0, 10));
@@ -143,7 +143,7 @@ async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
     assert_eq!(page.items[0].sequence, 21);
     let page = fed.index.queue(b, 25, 1, ALL).await.unwrap();
     assert_eq!(page.items[0].sequence, 26);
-    // A session that is over keeps nothing: its time is that of the log.
+    // An expired session retains no messages. The time is that of the log.
     fed.position += 1;
     let acknowledged = Acknowledgement {
         user: b,
@@ -160,7 +160,7 @@ async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
     fed.feed.send(vec![entry]).unwrap();
     fed.index.reached(fed.position).await.unwrap();
     assert_eq!(fed.rows(b).await, 1);
-    // The next sequence is what it would have been.
+    // The next sequence number is unchanged by the removal.
     fed.send(a, both, "ahoy", 1).await;
     let page = fed.index.queue(b, 0, ALL, ALL).await.unwrap();
     assert_eq!(page.items.last().unwrap().sequence, 41);
@@ -173,7 +173,7 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
     let dir = tempfile::tempdir().unwrap();
     let mut fed = TestIndex::open(Some(dir.path()));
     let ([a, b, _], both, only) = fed.rooms().await;
-    // Twelve megabytes: a file of sixteen at least, however many entries were applied at a time.
+    // Twelve megabytes give a file of at least sixteen, however many entries were applied at a time.
     let text = "x".repeat(4000);
     for turn in 0..3000 {
         fed.send(a, both, &text, turn).await;
@@ -185,7 +185,7 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
     while !compaction.is_finished() {
         last = fed.send(b, only, "ahoy", 0).await;
         fed.send(a, both, "ahoy", 0).await;
-        // A slow compaction must not grow with new messages.
+        // A slow compaction must not be prolonged by new messages.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let (before, after) = compaction.await.unwrap().unwrap();

@@ -8,13 +8,13 @@ use crate::guard::guard;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::path::Path;
 
-/// The name of its file in the data directory.
+/// The file name of the log in the data directory.
 pub(super) const FILE: &str = "log.redb";
-/// The version of its layout.
+/// The version of the log's layout.
 const FORMAT: u32 = 2;
-/// Format, identity, and the position after which it begins.
+/// The format, the identity, and the position after which the log begins.
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
-/// Bytes of a row's checksum.
+/// The length of a row's checksum in bytes.
 const CHECK: usize = 4;
 /// The size of redb's cache in bytes.
 const CACHE: usize = 8 << 20;
@@ -42,9 +42,9 @@ impl LegacyLog {
         let (format, identity) = guard(|| identity(&database)).map_err(failed)?;
         match format {
             Some(FORMAT) => {}
-            // One that was made and never used has no tables.
+            // A log that was created and never used has no tables.
             None if guard(|| is_empty(&database)).map_err(failed)? => return Ok(None),
-            // The first format had no such table.
+            // The first format had no table for the version.
             found => {
                 return Err(StartError::Format {
                     path,
@@ -69,7 +69,7 @@ pub(super) fn remove(data: &Path, of: u64) {
         && database::open(Some(data), FILE, CACHE)
             .is_ok_and(|(database, _)| guard(|| identity(&database)).is_ok_and(|(_, it)| it == of));
     if is_left {
-        // Otherwise the next start does.
+        // If the removal fails, the next start repeats it.
         let _ = std::fs::remove_file(path);
     }
 }
@@ -78,7 +78,7 @@ fn is_empty(database: &Database) -> Result<bool, redb::Error> {
     Ok(database.begin_read()?.list_tables()?.next().is_none())
 }
 
-/// Returns its format, if it has one, and its identity.
+/// Returns the format, if the log has one, and the identity.
 fn identity(database: &Database) -> Result<(Option<u32>, u64), redb::Error> {
     let txn = database.begin_read()?;
     let meta = match txn.open_table(META) {
@@ -94,7 +94,7 @@ fn identity(database: &Database) -> Result<(Option<u32>, u64), redb::Error> {
     ))
 }
 
-/// Reads the commands after this position, and the position of the last one.
+/// Reads the commands after this position, and the position of the last command.
 fn read(database: &Database, after: u64) -> Result<(Vec<Command>, u64), redb::Error> {
     let txn = database.begin_read()?;
     let base = txn.open_table(META)?.get("base")?;

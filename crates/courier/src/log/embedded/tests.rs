@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, bounded};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A distinguishable command.
+/// Returns a command that differs for each number.
 fn command(number: u64) -> Command {
     let mut session = [0; 16];
     session[..8].copy_from_slice(&number.to_le_bytes());
@@ -47,7 +47,7 @@ fn what_was_submitted_comes_out_in_order_and_again_after_it_was_opened_anew() {
     log.close();
     thread.join().unwrap();
     assert_eq!(rest(&entries), expected(1..=100));
-    // The index had come to 40.
+    // The index has applied 40 entries.
     let (log, entries, thread) = open(dir.path(), 40);
     log.submit(command(101), oneshot::channel().0).unwrap();
     log.close();
@@ -69,13 +69,13 @@ fn many_commands_become_durable_together() {
     while came < 10_000 {
         came += entries.recv_timeout(Duration::from_secs(20)).unwrap().len();
     }
-    // A commit each would be ten thousand.
+    // A commit for each command would be ten thousand.
     assert!(groups.get() < 2_000, "{}", groups.get());
     log.close();
     thread.join().unwrap();
 }
 
-/// The files of the log in order.
+/// Returns the files of the log in order.
 fn files(data: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(data.join(DIRECTORY)).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
@@ -92,7 +92,7 @@ fn long() -> Command {
     }
 }
 
-/// Submits commands, each in a group of its own. Returns the position of the last.
+/// Submits commands, each in a separate group. Returns the position of the last.
 fn submit_one_by_one(
     log: &Embedded,
     entries: &Receiver<Vec<Entry>>,
@@ -111,7 +111,7 @@ fn submit_one_by_one(
 fn files_that_are_not_needed_are_removed_and_the_others_stay() {
     let dir = tempfile::tempdir().unwrap();
     let (log, entries, thread) = open(dir.path(), 0);
-    // Three files of 16 MiB and a little.
+    // Three files of 16 MiB and a part of a fourth.
     let last = submit_one_by_one(&log, &entries, (0..200).map(|_| long()));
     let all = files(dir.path());
     assert_eq!(all.len(), 4);
@@ -119,7 +119,7 @@ fn files_that_are_not_needed_are_removed_and_the_others_stay() {
         let name = path.file_stem().unwrap().to_str().unwrap();
         name.parse().unwrap()
     };
-    // One entry of the second file is needed.
+    // Only the last entry of the second file is needed.
     let known = begin(&all[2]) - 2;
     log.forget(known);
     assert_eq!(
@@ -186,7 +186,7 @@ fn a_log_that_ends_anywhere_has_the_groups_before_and_goes_on_after_them() {
             continue;
         }
         before = last;
-        // The rest of the next record does not belong to its replacement.
+        // The remaining bytes of the record after the cut do not become part of the new record.
         let (log, entries, thread) = open(dir.path(), 0);
         log.submit(command(1000), oneshot::channel().0).unwrap();
         log.close();
@@ -205,7 +205,7 @@ fn a_node_that_is_killed_leaves_zeros_after_which_it_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let (log, entries, thread) = open(dir.path(), 0);
     let last = submit_one_by_one(&log, &entries, (1..=3).map(command));
-    // As it lies there while the log is open.
+    // A copy of the files while the log is open.
     let copy = tempfile::tempdir().unwrap();
     std::fs::create_dir(copy.path().join(DIRECTORY)).unwrap();
     let file = files(dir.path()).remove(0);
@@ -232,14 +232,14 @@ fn what_a_log_of_an_earlier_version_holds_goes_on_in_files_even_if_that_is_cut_o
     ];
     before::tests::write(dir.path(), 77, &groups);
     let database = std::fs::read(dir.path().join(before::FILE)).unwrap();
-    // The index had come to 1.
+    // The index has applied one entry.
     let (log, entries, thread) = open(dir.path(), 1);
     log.submit(command(6), oneshot::channel().0).unwrap();
     log.close();
     thread.join().unwrap();
     assert_eq!(rest(&entries), expected(2..=6));
     assert!(!dir.path().join(before::FILE).exists());
-    // Before it could be removed.
+    // The old file is still there, as if its removal had been interrupted.
     std::fs::write(dir.path().join(before::FILE), database).unwrap();
     assert_eq!(OpenedLog::open(Some(dir.path()), 1).unwrap().identity(), 77);
     let (log, entries, thread) = open(dir.path(), 2);
@@ -256,7 +256,7 @@ fn a_gap_in_the_log_is_found() {
     log.submit(command(6), oneshot::channel().0).unwrap();
     log.close();
     thread.join().unwrap();
-    // An index that knows less than the log once forgot.
+    // The index has applied fewer entries than the log has forgotten.
     let said = OpenedLog::open(Some(dir.path()), 2).map(drop).unwrap_err();
     assert!(
         said.to_string()

@@ -23,27 +23,27 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Bytes of a stream's name.
+/// The maximum length of a stream's name in bytes.
 const LONGEST_NAME: usize = 32;
-/// Bytes of a file with credentials.
+/// The maximum size of a file with credentials in bytes.
 const LONGEST_CREDENTIALS: usize = 64 << 10;
 
 /// The names of a service on a server; the number is the version of the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
     pub stream: String,
-    /// The subject of its entries.
+    /// The subject of the log's entries.
     pub log: String,
     /// The subject of messages between nodes.
     pub presence: String,
     /// The name of the object store of snapshots, and of the stream that names the newest one.
     pub snapshots: String,
-    /// The subject of that stream.
+    /// The subject of the stream that names the newest snapshot.
     pub newest: String,
 }
 
 impl Names {
-    /// Returns the names of the service whose stream has this name; without a name, of the only service.
+    /// Returns the names for the service whose stream has this name. `None` stands for the default stream.
     ///
     /// # Errors
     /// If the name is not valid for a stream.
@@ -88,7 +88,7 @@ pub(crate) struct Server {
 enum Credentials {
     User(String, String),
     Token(String),
-    /// The content of a `.creds` file: a token signed by the account, and its key.
+    /// The contents of a `.creds` file: a token signed by the account, and the user's key.
     Keys(String),
 }
 
@@ -102,20 +102,22 @@ impl Credentials {
     fn parse(text: &str) -> Result<Credentials, &'static str> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST_CREDENTIALS {
-            return Err("it has to hold USER:PASSWORD, a token, or what a .creds file of nsc does");
+            return Err(
+                "the file must contain USER:PASSWORD, a token, or the contents of a .creds file written by nsc",
+            );
         }
         if text.contains("BEGIN NATS USER JWT") {
             if !text.contains("BEGIN USER NKEY SEED") {
                 return Err(
-                    "it has a token of an account, and not the user's key, which a .creds file of nsc has below it",
+                    "the file has a token, but not the user's key, which follows the token in a .creds file written by nsc",
                 );
             }
-            // What reads it expects each line to end.
+            // The parser of the client requires a line end after each line.
             return Ok(Credentials::Keys(format!("{text}\n")));
         }
         if text.contains('\n') {
             return Err(
-                "it has more than one line, and is no .creds file; it has to hold USER:PASSWORD, a token, or what such a file does",
+                "the file has more than one line and is not a .creds file; it must contain USER:PASSWORD, a token, or the contents of a .creds file written by nsc",
             );
         }
         Ok(match text.split_once(':') {
@@ -196,7 +198,7 @@ impl Connected {
         }
         let client = options.connect(&url).await.map_err(|error| {
             refused(format!(
-                "{error}; is nats-server running there, and do the credentials fit?"
+                "{error}; check that nats-server is running there, and that the credentials are correct"
             ))
         })?;
         let mut context = async_nats::jetstream::new(client.clone());
@@ -209,7 +211,7 @@ impl Connected {
             num_replicas: replicas.unwrap_or(1).into(),
             duplicate_window: DUPLICATES,
             deny_delete: true,
-            // It is trimmed when there is a snapshot.
+            // Trimming the stream requires this permission.
             deny_purge: false,
             ..Config::default()
         };
@@ -218,7 +220,7 @@ impl Connected {
             .await
             .map_err(|error| {
                 refused(format!(
-                    "{error}; start nats-server with -js, which keeps streams, as many of them as --nats-replicas"
+                    "{error}; start nats-server with -js, on as many servers as --nats-replicas"
                 ))
             })?;
         let info = stream.info().await.map_err(|e| refused(e.to_string()))?;
@@ -266,7 +268,7 @@ impl Connected {
         self.origin
     }
 
-    /// The names on the server.
+    /// Returns the names of the service on the server.
     pub fn names(&self) -> &Names {
         &self.names
     }
@@ -275,7 +277,7 @@ impl Connected {
         self.client.clone()
     }
 
-    /// The snapshots beside the stream.
+    /// Returns the snapshots that belong to the stream.
     pub fn snapshots(&self) -> Snapshots {
         Snapshots::new(
             self.context.clone(),

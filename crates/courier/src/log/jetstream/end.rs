@@ -1,18 +1,18 @@
 //! The end of the stream, requested once for all concurrent readers.
 //!
-//! Every read of a list waits for earlier messages. An answer of the server serves all requests made before it was
-//! asked; later requests share the next answer. So only one request to the server is in progress, however many readers
-//! there are.
+//! Every read of a list waits for earlier messages. One answer of the server serves all requests that were made before
+//! the server was asked; later requests share the next answer. So only one request to the server is in progress,
+//! however many readers there are.
 
 use crate::log::LogError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use tokio::sync::Mutex;
 
-/// See the [module](self).
+/// The shared requests for the end of the stream. See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    /// Requests that were begun.
+    /// The number of requests that were begun.
     begun: AtomicU64,
     /// The answer to the last request, and its number.
     last: Mutex<(u64, Option<Result<u64, LogError>>)>,

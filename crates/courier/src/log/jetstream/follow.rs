@@ -17,7 +17,7 @@ use tokio::time::sleep;
 const LARGEST_GROUP: usize = 512;
 /// The pause before the stream is read again.
 const PAUSE: Duration = Duration::from_millis(200);
-/// While the index is behind.
+/// The pause while the index cannot accept more entries.
 const FULL: Duration = Duration::from_millis(1);
 
 /// Why following the stream ended.
@@ -42,7 +42,8 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
         connections.borrow_and_update();
         let followed = tokio::select! {
             end = attempt(&state, &mut applied, &feed) => end,
-            // The client recreates its consumer itself, on whatever stream exists then.
+            // The client would recreate its consumer by itself, on whatever stream exists then. So the stream is
+            // checked again.
             Ok(()) = connections.changed() => End::Broken,
             _ = closed.wait_for(|&closed| closed) => End::Closed,
         };
@@ -61,7 +62,7 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
             }
         }
     }
-    // Dropping the replies says that it is not known what came of their commands.
+    // Dropping the replies reports that the outcome of their commands is unknown.
     state.waiting.lock().clear();
 }
 
@@ -89,7 +90,7 @@ async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End
     };
     let read = |message: Message| entry(state, &message, applied);
     match hand_on_all(&mut messages, read, feed).await {
-        // It may have been trimmed since.
+        // The stream may have been trimmed since the last check.
         End::Gap(reason) => match state.check(applied).await {
             Ok(()) => End::Wrong(reason),
             Err(why) => why.into(),
@@ -106,7 +107,7 @@ async fn hand_on_all<M, E>(
 ) -> End {
     loop {
         let (entries, end) = group(messages, &mut read).await;
-        // What has come before the end counts as applied.
+        // Entries before the end of the messages are forwarded.
         if !entries.is_empty()
             && let Err(end) = hand_on(feed, entries).await
         {
@@ -128,7 +129,7 @@ impl From<Attach> for End {
     }
 }
 
-/// Waits for an entry, and takes all that are available, with the error that follows them.
+/// Waits for an entry, and returns all available entries, with the error that follows them.
 async fn group<M, E>(
     messages: &mut (impl Stream<Item = Result<M, E>> + Unpin),
     mut read: impl FnMut(M) -> Result<Option<Entry>, End>,
@@ -154,7 +155,7 @@ async fn group<M, E>(
     }
 }
 
-/// Reads a message of the stream; `None` if it has been read before.
+/// Reads a message of the stream; `None` if it was already read.
 fn entry(
     state: &StreamState,
     message: &Message,
@@ -193,14 +194,14 @@ fn entry(
                 "entry {position} of the stream {stream} was not published by a node with this key; it is skipped"
             );
         }
-        // No node can read it: its version is known, and says what may be in it.
+        // No node can read the entry, because it does not match its own version.
         UnsealResult::Unreadable(reason) => {
             state.metrics.refuse("unreadable_entry");
             tracing::warn!(
                 "entry {position} of the stream {stream} cannot be read by any node: {reason}; it is skipped"
             );
         }
-        // Other nodes apply it, and this node must apply the same.
+        // Newer nodes apply the entry, so this node must not skip it.
         UnsealResult::Newer(version) => {
             return Err(End::Wrong(format!(
                 "entry {position} of the stream {stream} was written by a node of version {version}, and this one reads up to {NEWEST}; upgrade this node"

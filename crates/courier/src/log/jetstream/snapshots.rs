@@ -27,17 +27,17 @@ use tokio::time::timeout;
 const CONTEXT: &str = "corsair-courier 2026-11 snapshots of nodes";
 /// The time limit for the next part of a snapshot.
 const STALLED: Duration = Duration::from_secs(10);
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const PART: usize = 128 << 10;
 
 /// A snapshot on the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
-    /// The identity of its stream.
+    /// The identity of the stream.
     identity: u64,
     /// The last applied entry.
     pub position: u64,
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     pub length: u64,
     hash: [u8; 32],
     object: String,
@@ -60,7 +60,7 @@ pub(crate) struct StreamRange {
     pub bytes: u64,
 }
 
-/// See the [module](self).
+/// The snapshots of a stream. See the [module](self).
 #[derive(Clone)]
 pub(crate) struct Snapshots {
     context: Context,
@@ -93,7 +93,7 @@ impl Snapshots {
     /// Returns the range of entries in the stream.
     ///
     /// # Errors
-    /// If the server does not say.
+    /// If the server does not answer.
     pub async fn held(&self) -> Result<StreamRange, String> {
         let info = timeout(ACK, self.stream.get_info()).await;
         let info = info.map_err(|_| "the NATS server does not answer".to_owned())?;
@@ -131,29 +131,29 @@ impl Snapshots {
         };
         let snapshot = match self.key.open::<Snapshot>(&last.payload) {
             UnsealResult::Read(snapshot) => Some(snapshot),
-            // The next snapshot takes its place.
+            // The next snapshot replaces the announcement.
             UnsealResult::Foreign | UnsealResult::Unreadable(_) => {
                 tracing::warn!(
-                    "what {} names as the newest snapshot was not sealed by a node with this key",
+                    "the newest announcement in {} was not sealed by a node with this key",
                     self.names.snapshots
                 );
                 None
             }
             UnsealResult::Newer(version) => {
                 return Err(format!(
-                    "it was stored by a node of version {version}; upgrade this node"
+                    "the snapshot was stored by a node of version {version}; upgrade this node"
                 ));
             }
         };
         Ok(NewestSnapshot {
-            // What is there may be older than the stream.
+            // The announcement may belong to an earlier stream of the same name.
             snapshot: snapshot.filter(|snapshot| snapshot.identity == self.identity),
             revision: last.sequence,
         })
     }
 
     /// Stores the file of an index that has applied everything up to this position, unless there is a later snapshot.
-    /// Returns whether it was stored.
+    /// Returns true if it was stored.
     ///
     /// # Errors
     /// If the server refuses it.
@@ -186,13 +186,13 @@ impl Snapshots {
         match self.announce(&snapshot, newest.revision).await {
             Ok(()) => {
                 if let Some(oldest) = before.and_then(|before| before.before.as_ref()) {
-                    // It takes room, and does no harm.
+                    // If the removal fails, the old object takes space but does no harm.
                     let _ = objects.delete(oldest).await;
                 }
                 Ok(true)
             }
             Err(error) => {
-                // Another node was faster, or this one is the newest and the answer was lost.
+                // Another node has stored a snapshot first, or the answer about this snapshot was lost.
                 let found = self.newest().await?.snapshot;
                 if found.as_ref().is_some_and(|found| found.object == object) {
                     return Ok(true);
@@ -206,7 +206,7 @@ impl Snapshots {
         }
     }
 
-    /// Announces a snapshot as the newest, if there was no other announcement since.
+    /// Announces a snapshot as the newest, if there was no other announcement since `revision`.
     async fn announce(&self, snapshot: &Snapshot, revision: u64) -> Result<(), String> {
         let sealed = self.key.seal(FIRST, snapshot);
         let sealed = sealed.map_err(|error| error.to_string())?;
@@ -237,17 +237,18 @@ impl Snapshots {
         let mut left = snapshot.length;
         while left > 0 {
             let read = timeout(STALLED, object.read(&mut bytes)).await;
-            let read = read.map_err(|_| "the NATS server has stopped sending it".to_owned())?;
+            let read =
+                read.map_err(|_| "the NATS server has stopped sending the snapshot".to_owned())?;
             let read = read.map_err(|error| error.to_string())?;
             if read == 0 || read as u64 > left {
-                return Err("it is not as long as it should be".to_owned());
+                return Err("the snapshot does not have the announced length".to_owned());
             }
             hasher.update(&bytes[..read]);
             file.write_all(&bytes[..read]).await.map_err(said)?;
             left -= read as u64;
         }
         if *hasher.finalize().as_bytes() != snapshot.hash {
-            return Err("it is not what a node has stored".to_owned());
+            return Err("the snapshot does not have the announced hash".to_owned());
         }
         file.sync_all().await.map_err(said)
     }
