@@ -1,9 +1,9 @@
-//! netflixoss under load: simulated messages per second of wall-clock time, on one worker, with and without flows
-//! (which are written by a separate thread); a chain of ten services with timeouts and retries; and a complete run of
-//! 6,000 instances, from the definition to the graph.
+//! netflixoss under load: simulated messages per second of wall-clock time, on one worker, with and without flows (a
+//! separate thread writes flows); a chain of ten services with timeouts and retries; and a complete run of 6,000
+//! instances, from the definition to the graph.
 //!
-//! Complete runs are timed, including their output. At 10,000 % eight of ten messages are those with which instances
-//! find each other; below that, nearly all messages belong to the load.
+//! The timed part is a complete run, including its output. At a scale of 10,000 %, eight of ten messages introduce
+//! instances to each other; at smaller scales, nearly all messages belong to the load.
 
 use corsair::{Config, Executor, Report};
 use corsair_arch::{KINDS, Plan, Scale, Topology, read, read_text, simulate};
@@ -21,7 +21,7 @@ fn topology(percent: u32) -> Topology {
     Topology::new(&checked, Scale { regions, percent }).expect("a scale that fits")
 }
 
-/// The output that a run writes.
+/// The output files of a run.
 #[derive(Clone, Copy, PartialEq)]
 enum Written {
     Nothing,
@@ -29,7 +29,7 @@ enum Written {
     Graph,
 }
 
-/// Runs netflixoss. Returns its report and the time that it took, including the output.
+/// Runs netflixoss. Returns its report and the duration of the run, including its output.
 fn run(
     topology: &Topology,
     workers: usize,
@@ -79,7 +79,7 @@ fn run(
 fn load(c: &mut Criterion) {
     let mut group = c.benchmark_group("arch-load");
     group.sampling_mode(SamplingMode::Flat);
-    // A request every ten microseconds: 100,000 a second, about ten messages each.
+    // One request every ten microseconds: 100,000 per second, each with about ten messages.
     let (duration, chat) = (Duration::from_secs(1), Duration::from_micros(10));
     for percent in [100, 10_000] {
         let topology = topology(percent);

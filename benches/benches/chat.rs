@@ -1,8 +1,8 @@
-//! Ten virtual seconds in which pirates chat (timers, name drops and gifts), in events per second
-//! of wall-clock time between the end of the delivery and the first goodbye.
+//! Ten virtual seconds in which pirates chat (timers, name drops and gifts), in events per second of wall-clock time ,
+//! measured from the end of the delivery to the first goodbye.
 //!
-//! `heap` is a simulator with one binary heap of events and exactly the same pirates. With a
-//! million pirates it simulates only one virtual second, because ten would take too long.
+//! `heap` is a simulator with one binary heap of events that runs the same pirates. With a million pirates it simulates
+//! only one virtual second, because ten would take too long.
 
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
@@ -59,7 +59,7 @@ fn bench_executor(
         };
         phases::run(Executor::Virtual, &config, fsm)
     };
-    // Every run has the same events.
+    // Every repetition has the same number of events.
     let events = run().talk_events();
     group.throughput(Throughput::Elements(events));
     group.bench_function(id, |b| {

@@ -1,6 +1,5 @@
-//! The messaging service: durable POSTs of 64 posters, compared with POSTs to a bare axum handler,
-//! which reads the same body and stores nothing; and the latency of one message from its POST to a
-//! socket.
+//! The messaging service: durable POSTs of 64 posters, compared with POSTs to a bare axum handler, which reads the body
+//! and stores nothing. A second benchmark measures the latency of one message from its POST to a socket.
 //!
 //! Server and clients share the process and its cores.
 
@@ -15,7 +14,7 @@ use tokio::runtime::Runtime;
 
 const POSTERS: usize = 64;
 
-/// Starts a node with its data in this directory.
+/// Starts a node with its data in the directory `data`.
 async fn node(data: &Path) -> Serving {
     let node = Node::start(Options {
         data: Some(data.to_owned()),

@@ -1,9 +1,9 @@
 //! Edges: the cost of sending a point and receiving it again, compared with plain channels.
 //!
-//! All contenders have the same message and the same capacity, and the sum of the received values is checked. Only
-//! contenders that wait in the same way are compared: threads with the crossbeam channel, `async` code with tokio's.
-//! Sending and receiving alternate within one thread or task. `benches/versus/edges` compares ends on separate threads
-//! and tasks with other channels.
+//! All contenders use the same message type and capacity. The sum of the received values is checked. Only contenders
+//! that wait in the same way are compared: threads with the crossbeam channel, `async` code with tokio's. Sending and
+//! receiving alternate within one thread or task. `benches/versus/edges` compares ends on separate threads and tasks
+//! with other channels.
 
 use corsair::edge::{self, FanOut, Flavour, Merge, Options, Receiver, Sender};
 use corsair_benches::points::{BATCH, CAPACITY, Check, MANY, Point, point};

@@ -1,4 +1,4 @@
-//! Conditions of `where`, in rows of a block per second.
+//! Conditions of `where`: the number of rows per second that they filter.
 //!
 //! A block has 10,000 rows with a float, an integer and a tag with four possible words. Half of the
 //! rows match, at random, so that a branch on them would be mispredicted. The selected rows are
@@ -12,10 +12,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows of a block.
+/// The number of rows in a block.
 const ROWS: usize = 10_000;
 
-/// The condition, and whether it holds for a value and a host.
+/// The text of a condition, and a function that returns whether it holds for a value and a host.
 type Condition = (&'static str, fn(u64, u64) -> bool);
 
 const CONDITIONS: [Condition; 6] = [

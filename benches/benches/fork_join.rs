@@ -1,8 +1,8 @@
 //! Fork-join: the cost of a fork that does almost nothing.
 //!
-//! Every contender halves the same range down to single numbers, or computes the same Fibonacci
-//! number, without a cut-off, so a time per element is a time per fork. Tokio tasks and OS threads,
-//! which cost hundreds of times as much, get smaller ranges.
+//! Every contender halves the same range down to single numbers, or computes the same Fibonacci number, without a
+//! cut-off. The time per element is therefore the time per fork. Tokio tasks and OS threads, which cost hundreds of
+//! times as much, get smaller ranges.
 
 #![allow(
     clippy::manual_async_fn,
@@ -67,7 +67,7 @@ fn futures(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
-/// The same as [`futures`], but every leaf waits once.
+/// Sums like [`futures`], but each leaf returns `Pending` once.
 fn waiting(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     async move {
         if low == high {
@@ -80,7 +80,7 @@ fn waiting(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
-/// Not ready the first time.
+/// A future that is pending at its first poll and ready at its second.
 struct Yield(bool);
 
 impl Future for Yield {
@@ -104,8 +104,8 @@ fn rayon_join(low: u64, high: u64) -> u64 {
     a + b
 }
 
-/// Forks with chili so that every fork is offered to other threads, as with the other contenders;
-/// by default chili would offer every 64th.
+/// Forks with chili so that every fork is offered to other threads, as with the other contenders; by default, chili
+/// offers every 64th fork.
 fn chili_join(scope: &mut chili::Scope<'_>, low: u64, high: u64) -> u64 {
     if low == high {
         return low;
@@ -267,7 +267,7 @@ fn fib(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Measures consecutive forks that do almost nothing, and thereby the cost of being asked for work.
+/// Measures consecutive forks that do almost nothing: the overhead of checking for idle workers.
 fn shallow(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fork_join/shallow");
     for workers in WORKERS {

@@ -1,10 +1,9 @@
 //! Pirates that get five messages each and then end, on every executor and on hand-written tokio
 //! tasks.
 //!
-//! `whole` is a run from before the first actor to after the last. `delivery` is the part of it
-//! from the FSM's first message to the time at which all of its messages have been handled. The
-//! rate counts five messages per pirate in both. No pirate chats. Every run is checked: all pirates
-//! and all gold must return.
+//! `whole` is the time from before the first actor is created until after the last one has ended. `delivery` is the
+//! time from the FSM's first message until all of its messages have been handled. The rate counts five messages per
+//! pirate in both. No pirate chats. Every run is checked: all pirates and all gold must return.
 
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
@@ -17,18 +16,17 @@ use criterion::{
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// A contender: one way to do the work.
+/// A contender: a runtime and the implementation of the pirates on it.
 struct Contender {
     name: &'static str,
     /// Runs the contender with this many pirates, and returns the times of the whole run and of the
     /// delivery.
     run: Box<dyn Fn(u32) -> (Duration, Duration)>,
-    /// The largest number of pirates; more would take too long, or exceed the limit of the
-    /// executor.
+    /// The largest number of pirates to measure. More pirates would take too long, or exceed the executor's limit.
     most: u32,
 }
 
-/// The pirates of corsair, on an executor.
+/// Returns a contender that runs corsair's pirates on one executor.
 fn corsair(
     name: &'static str,
     executor: Executor,
@@ -46,8 +44,8 @@ fn corsair(
             population,
             form,
             talk: Duration::ZERO,
-            // By the clock a million that chat once a second would be most of the work, and those
-            // by hand do not chat.
+            // On the wall clock, a million pirates that chat once a second would spend most of the time on chats, and
+            // the hand-written pirates do not chat.
             chat: Some(Duration::from_secs(60)),
             ..Fsm::default()
         };

@@ -1,10 +1,10 @@
 //! The line protocol: reading lines, and converting them to blocks.
 //!
-//! There are 5,000 lines of three kinds: as an agent sends them (one host, its cores in turn), as a relay sends them
-//! (any host), and as short as possible. `checked` finds all tokens and parses all numbers; `tokens` also returns every
-//! key and value; `blocks` builds columns; `unwanted` is the cost of a point that no task wants. The crate
-//! `influxdb-line-protocol` builds lists of tags and fields. The results of all contenders are compared before anything
-//! is timed.
+//! There are 5,000 lines of each of three kinds: the output of a collector on one host (its cores in turn), the output
+//! of a relay (any host), and lines that are as short as possible. `checked` finds all tokens and parses all numbers;
+//! `tokens` also returns every key and value; `blocks` builds columns; `unwanted` is the cost of a point that no task
+//! wants. The crate `influxdb-line-protocol` builds lists of tags and fields. The results of all contenders are
+//! compared before anything is timed.
 
 use corsair::Random;
 use corsair_stream::block::{Block, Builder, Data, Origin};
@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Lines of a text.
+/// The number of lines in a text.
 const LINES: usize = 5000;
 
 /// Returns lines with three tags, four fields and a time: about 140 bytes each.
@@ -48,7 +48,7 @@ fn shortest() -> String {
     (0..LINES).map(line).collect()
 }
 
-/// The number of lines, and a number that depends on everything that was read.
+/// The number of lines, and a checksum of all values that were read.
 type Sum = (usize, f64);
 
 fn checked(text: &[u8]) -> usize {
@@ -89,7 +89,7 @@ fn theirs(text: &str) -> Sum {
     sum
 }
 
-/// Converts lines to blocks, and counts the lines that were not wanted.
+/// Converts lines to blocks, and counts the lines that no task wants.
 fn blocks(
     builder: &mut Builder,
     text: &[u8],

@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Records of a run.
+/// The number of records in a run.
 const RECORDS: usize = 1000;
 
 /// The seed of the records.
@@ -97,7 +97,7 @@ fn formats(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Measures few values: the strategy that decides by size should be as fast as the serial one.
+/// Measures small batches: the strategy that decides by size should be as fast as the serial one.
 fn few(criterion: &mut Criterion) {
     let cores = available_parallelism().map_or(1, usize::from);
     let chunked = Chunked::new(cores).expect("threads can be started");

@@ -1,8 +1,7 @@
 //! Observation: the cost for the thread that records, and the rate at which spans are written.
 //!
-//! A run records messages (two records each: one end sends, the other receives) on one thread, with
-//! the clock set to each arrival, and finishes the observer; the number of written spans is
-//! checked.
+//! A run records messages on one thread, with the clock set to each arrival, and finishes the observer. Each message
+//! has two records, one by its sender and one by its receiver. The number of written spans is checked.
 
 use corsair::{Addr, Time};
 use corsair_observe::{
@@ -13,10 +12,10 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
-/// Messages of a run.
+/// The number of messages in a run.
 const MESSAGES: u64 = 200_000;
 
-/// Actors that send in turn.
+/// The number of actors, which send in turn.
 const ACTORS: u64 = 1_000;
 
 fn tell(recorder: &Recorder, spans: bool) {

@@ -1,5 +1,5 @@
-//! Points through tasks: one `POST /write` of 5000 lines through the handler, without a socket, until
-//! every task has drained; the work and the lines of kapacitor's `integrations/benchmark_test.go`.
+//! Points through tasks: the time from one `POST /write` of 5000 lines, which calls the handler without a socket, until
+//! all tasks have processed the points. Tasks and lines are those of kapacitor's `integrations/benchmark_test.go`.
 //!
 //! Throughput is in deliveries: a delivery is a point that one task receives. After the timed part, every task is asked
 //! for the number of its points. Starting and stopping the engine is not timed either.
@@ -61,7 +61,7 @@ fn none(criterion: &mut Criterion) {
     }
 }
 
-/// The shape of the original recording.
+/// Measures many tasks with the workload of kapacitor's benchmark.
 fn packets(criterion: &mut Criterion) {
     let mut group = flat(criterion, "stream/packets");
     for tasks in TASKS {
@@ -73,7 +73,7 @@ fn packets(criterion: &mut Criterion) {
     }
 }
 
-/// Tasks that do something with every point.
+/// Measures tasks that process every point.
 fn work(criterion: &mut Criterion) {
     let mut group = flat(criterion, "stream/work");
     for (name, text) in [("where", WHERE), ("count", COUNT), ("alert", ALERT)] {

@@ -4,12 +4,13 @@
 //!   the latency and a delay from an exponential distribution. Measured with latencies of 50 ms and of 1 s.
 //! - `ring`: a thousand actors and one message in flight. Windows have one event each, so this measures the cost of a
 //!   window, and of a second worker that has nothing to do.
-//! - `send`, `send_self`, `timer`, `timer_handle`, `cancel`: one actor takes this step 160,000 times at once, and the
-//!   resulting events happen. Steps that return a handle should cost at most twice as much as those that do not.
+//! - `send`, `send_self`, `timer`, `timer_handle`, `cancel`: one actor performs this operation 160,000 times in one
+//!   event, and the resulting events are handled. Operations that return a handle should cost at most twice as much as
+//!   operations without a handle.
 //! - `queue`: customers arrive at a server and wait for their service; both times are exponentially distributed
 //!   (M/M/1).
 //!
-//! The elements are events. Both numbers of workers must give the same digest, which is checked.
+//! Rates count events. Each benchmark checks that both numbers of workers give the same digest.
 
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Executor, Flow, Latency, Message, Report,
@@ -30,7 +31,7 @@ fn exponential<C: Context<Job>>(cx: &mut C, mean: Duration) -> Duration {
     mean.mul_f64(-uniform.ln())
 }
 
-/// An actor of PHOLD.
+/// A logical process of PHOLD.
 struct Particle {
     first: u32,
     count: u32,
@@ -48,7 +49,7 @@ impl Particle {
 
 impl Actor<Job> for Particle {
     fn start<C: Context<Job>>(&mut self, cx: &mut C) {
-        // The particles have pages of their own, behind that of their parent.
+        // The particles' addresses begin with the page after that of their parent.
         self.first = cx.parent().as_u32() + 256;
         self.pass_on(cx);
     }
@@ -128,7 +129,7 @@ impl Scenario<Job> for Ring {
     }
 }
 
-/// A single server, at four fifths of its capacity.
+/// A single server at 80 % utilisation.
 struct Queue {
     customers: u32,
 }
@@ -169,7 +170,7 @@ impl Actor<Job> for Server {
 
 impl Scenario<Job> for Queue {
     async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
-        // The root and the first actor that it spawns are on one worker.
+        // The root and the first actor that it spawns run on the same worker.
         let server = Spawn::one("server");
         let server = cx.spawn_actors(server, |_| Server {
             waiting: 0,
@@ -184,7 +185,7 @@ impl Scenario<Job> for Queue {
     }
 }
 
-/// A step that one actor takes many times at once.
+/// An operation that one actor performs many times in one event.
 #[derive(Clone, Copy)]
 enum Step {
     Send,
@@ -194,7 +195,7 @@ enum Step {
     Cancel,
 }
 
-/// A model in which an actor takes many steps at once.
+/// A model in which an actor performs one operation many times in one event.
 struct Steps {
     step: Step,
     times: u32,

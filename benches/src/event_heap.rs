@@ -1,5 +1,5 @@
-//! Virtual time with one binary heap of all events, as in most simulators: the baseline for the
-//! windows of the virtual executor. The pirates are the same.
+//! Virtual time with one binary heap of all events, as in most simulators: the baseline for the virtual executor's
+//! windows. It runs the same pirates.
 
 use corsair::fsm::{Msg, Pirate};
 use corsair::{
@@ -54,7 +54,7 @@ impl PartialEq for Due {
 
 impl Eq for Due {}
 
-/// Pirates with their names, their buddies, their gold and the period at which they chat.
+/// A simulation: the pirates, their random streams and the heap of future events.
 #[derive(Debug)]
 pub struct Simulation {
     pirates: Vec<Pirate>,
@@ -66,7 +66,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Pirates at the beginning of their talk.
+    /// Creates pirates at the beginning of their talk.
     pub fn new(population: u32) -> Simulation {
         let mut simulation = Simulation {
             pirates: (0..population).map(|name| Pirate::new(name, ())).collect(),
@@ -218,7 +218,7 @@ impl Context<Msg> for Desk<'_> {
         self.push(self.now + after.as_nanos() as u64, self.me, None);
     }
 
-    // The rest is for other actors.
+    // Pirates use none of the following methods.
     fn envelope(&self) -> Envelope {
         unimplemented!("pirates read no envelope")
     }

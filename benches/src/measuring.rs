@@ -1,10 +1,10 @@
-//! The duration of the measurements: all benchmarks together take minutes, not an hour.
+//! The settings of criterion: the benchmarks together take minutes instead of an hour.
 
-/// Returns a criterion that measures a row with a number of samples in about a given time. It is a macro so that
-/// criterion is a dependency only of the benchmarks: the dependencies of this library affect the build of the commands.
+/// Expands to a `Criterion` that takes the given number of samples of each benchmark in about the given time. This is a
+/// macro so that only the benchmarks depend on criterion, and this library does not.
 ///
-/// Confidence intervals are computed from 10,000 resamples. Criterion's default of 100,000 would take more time than
-/// the measurements, without a benefit for so few samples.
+/// Confidence intervals are computed from 10,000 resamples. Criterion's default of 100,000 would take longer than the
+/// measurements, and would not help with so few samples.
 #[macro_export]
 macro_rules! for_about {
     ($samples:expr, $time:expr) => {

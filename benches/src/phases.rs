@@ -12,7 +12,7 @@ pub struct Run {
     pub report: Report,
     /// The FSM's tally.
     pub tally: Tally,
-    /// The time from before the run to after it.
+    /// The wall-clock time of the complete run.
     pub whole: Duration,
     /// The time from the FSM's first message until all of its messages had been handled.
     pub delivery: Duration,
@@ -21,16 +21,16 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns the number of messages and timers handled during the talk, without the FSM's own
-    /// messages and the answers to them.
+    /// Returns the number of messages and timers handled during the talk. The FSM's own messages and the answers to
+    /// them are not counted.
     pub fn talk_events(&self) -> u64 {
         let scripted = 7 * u64::from(self.tally.pirates);
         self.report.delivered() + self.report.timers - scripted
     }
 }
 
-/// Runs the scenario and times its phases. Only one run may take place at a time, because the
-/// process has one set of marks.
+/// Runs the scenario and times its phases. Only one run may take place at a time, because the timestamps of the phases
+/// are global to the process.
 ///
 /// # Panics
 /// If the run fails, or a pirate or any gold is missing at its end.

@@ -13,13 +13,13 @@ pub const BATCH: usize = 64;
 /// A point of 16 bytes, with which the published system measures an edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// From 0, each once.
+    /// The timestamp; every point of a run has another one, from 0.
     pub time: u64,
     /// The value of the point.
     pub value: f64,
 }
 
-/// The point of a time.
+/// Returns the point with this timestamp.
 pub fn point(time: u64) -> Point {
     Point {
         time,

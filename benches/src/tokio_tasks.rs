@@ -1,6 +1,5 @@
-//! The pirates written by hand: each is a tokio task with a bounded or unbounded channel, using
-//! nothing of corsair but its messages and random numbers. This is the baseline for the tokio
-//! executor.
+//! The pirates written by hand: each is a tokio task with a bounded or unbounded channel, and uses only corsair's
+//! messages and random numbers. This is the baseline for the tokio executor.
 
 use corsair::fsm::{MAX_BUDDIES, Msg, Tally};
 use corsair::{Addr, Random};
@@ -12,7 +11,7 @@ use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
-/// The number of letters that a bounded mailbox holds.
+/// The capacity of a bounded mailbox, in envelopes.
 const MAILBOX: usize = 256;
 /// The number of the FSM, which is not a pirate.
 const FSM: u32 = u32::MAX;
@@ -62,7 +61,7 @@ macro_rules! inbox {
 inbox!(mpsc::Receiver<Letter>);
 inbox!(mpsc::UnboundedReceiver<Letter>);
 
-/// Channels that hold [`MAILBOX`] letters, like the mailboxes of corsair.
+/// Channels with a capacity of [`MAILBOX`] envelopes, like corsair's mailboxes.
 struct Bounded;
 
 impl Channel for Bounded {
@@ -113,7 +112,7 @@ impl<C: Channel> World<C> {
         }
     }
 
-    /// Keeps the gold of a letter whose receiver has ended.
+    /// Counts the gold of an envelope whose receiver has ended.
     fn salvage(&self, letter: Letter) {
         if let Msg::GoldCoin(gold) = letter.body {
             self.salvaged.fetch_add(gold.into(), Ordering::Relaxed);
@@ -130,8 +129,8 @@ pub struct Times {
     pub delivery: Duration,
 }
 
-/// Creates the pirates, sends five messages to each, and says goodbye. Uses this many threads, and
-/// channels that hold 256 letters.
+/// Creates `population` pirates, sends five messages to each, and says goodbye. Uses `workers` threads and channels
+/// with a capacity of 256 envelopes.
 ///
 /// # Panics
 /// If a pirate or any gold is missing at the end.
@@ -139,7 +138,7 @@ pub fn run(population: u32, workers: usize) -> Times {
     run_with::<Bounded>(population, workers)
 }
 
-/// The same as [`run`], with unbounded channels.
+/// Runs the pirates like [`run`], but with unbounded channels.
 ///
 /// # Panics
 /// If a pirate or any gold is missing at the end.

@@ -18,7 +18,7 @@ const REGION: i32 = 400;
 const GAP: i32 = 16;
 const TOP: i32 = 56;
 const ROW: i32 = 44;
-/// The number of zones in a region, and a column for instances outside any zone.
+/// The number of columns in a region: one for each zone, and one for instances outside any zone.
 const COLUMNS: i32 = 3;
 
 /// A line of GraphJSON: a node, an edge, or a change to one of them.
@@ -43,7 +43,7 @@ pub fn draw(name: &str, regions: u32) -> Result<String, Box<dyn Error>> {
     let checked = read(name, Path::new(""))?;
     let percent = 100;
     let topology = Topology::new(&checked, Scale { regions, percent })?;
-    // Definitions begin with what is stored and end with the entry points.
+    // Definitions begin with the databases and end with the entry points; the picture has the entry points on top.
     let services = topology.services.iter().rev();
     let services: Vec<String> = services.map(|service| service.name.clone()).collect();
     let graph = simulated(name, topology)?;

@@ -68,8 +68,8 @@ pub fn versus(rows: &[Versus]) -> Result<String, Box<dyn Error>> {
     Ok(svg)
 }
 
-/// Draws the nanoseconds per fork on one and on two workers. Tokio's tasks are left out: their bar
-/// would be so long that nothing could be seen of the others.
+/// Draws the nanoseconds per fork on one and on two workers. Tokio's tasks are left out, because their bar would dwarf
+/// all others.
 ///
 /// # Errors
 /// If nothing was measured, or the picture cannot be drawn.

@@ -1,4 +1,4 @@
-//! What the lines of a chart are called.
+//! Legends: the names of the lines in a chart.
 
 use plotters::coord::CoordTranslate;
 use plotters::prelude::*;
@@ -7,7 +7,7 @@ use std::error::Error;
 /// The colour of text and axes.
 pub const INK: RGBColor = RGBColor(40, 44, 52);
 
-/// A short line of this colour, beside its name.
+/// Returns the legend symbol of a curve: a short line in the curve's colour.
 pub fn line(colour: RGBColor) -> impl Fn((i32, i32)) -> PathElement<(i32, i32)> {
     move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
 }

@@ -1,4 +1,4 @@
-//! The gain of one run over many machines: its speed by number of machines, actors and lookahead.
+//! The speed-up of a run on several machines, by number of machines, number of actors and lookahead.
 
 use crate::legend;
 use crate::legend::INK;
@@ -16,8 +16,7 @@ const COLOURS: [RGBColor; 6] = [
 ];
 const HEIGHT: u32 = 460;
 
-/// Draws the speed-ups according to the model of `corsair plan`, and those measured with processes
-/// on one machine.
+/// Draws the speed-ups that `corsair plan` predicts, and the speed-ups measured with several processes on one machine.
 ///
 /// # Errors
 /// If there is nothing to draw, or the picture cannot be drawn.

@@ -20,13 +20,13 @@ pub struct Versus {
 pub struct Benchmark {
     pub group: String,
     pub contender: String,
-    /// The number after the contender's name: actors, or workers.
+    /// The parameter in the benchmark's name: a number of actors or of workers.
     pub parameter: u64,
-    /// The nanoseconds per element: a message, or a fork.
+    /// Nanoseconds per element: per message, or per fork.
     pub nanoseconds: f64,
 }
 
-/// The gain of running pirates on a number of cores.
+/// The speed-up of the pirates on a number of cores.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Gain {
     pub pirates: u64,
@@ -36,19 +36,19 @@ pub struct Gain {
     pub speed_up: f64,
 }
 
-/// The gains of runs over many machines.
+/// The speed-ups of runs on several machines.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Machines {
-    /// The gains that `corsair plan` predicts, with machines of [`CORES`] cores.
+    /// The speed-ups that `corsair plan` predicts for machines of [`CORES`] cores each.
     pub expected: Vec<Gain>,
-    /// The gains that were measured with processes on this machine.
+    /// The speed-ups that were measured with several processes on this machine.
     pub measured: Vec<Gain>,
 }
 
-/// The cores of a machine, an argument of `corsair plan`.
+/// The number of cores of a machine, passed to `corsair plan`.
 const CORES: u32 = 10;
 const MILLION: u64 = 1_000_000;
-/// The numbers of pirates and the lookaheads for which there is a curve.
+/// The number of pirates and the lookahead in milliseconds of each curve.
 const PLANS: [(u64, u64); 6] = [
     (MILLION, 1_000),
     (MILLION, 10_000),
@@ -85,7 +85,7 @@ pub fn criterion(folder: &Path) -> Result<Option<Vec<Benchmark>>, Box<dyn Error>
     read(&folder.join("criterion.json"))
 }
 
-/// Returns the gains of runs over many machines; `None` if they were not measured.
+/// Returns the speed-ups on several machines; `None` if they were not measured.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -93,7 +93,7 @@ pub fn machines(folder: &Path) -> Result<Option<Machines>, Box<dyn Error>> {
     read(&folder.join("machines.json"))
 }
 
-/// Runs `corsair plan` and two processes on this machine, and writes their gains into `folder`.
+/// Runs `corsair plan` and two processes on this machine, and writes the speed-ups into `folder`.
 ///
 /// # Errors
 /// If a run fails, or the file cannot be written.
@@ -119,10 +119,11 @@ pub fn measure_machines(folder: &Path) -> Result<(), Box<dyn Error>> {
             "--workers",
             &workers,
         ];
-        // What a switch of a cluster takes, and talk enough that it matters more than introductions.
+        // A typical round trip of a cluster's switch, and a talk so long that chats outweigh introductions.
         plan.extend(["--round-trip", "20us", "-d", "600"]);
         let plan = corsair(plan.iter().chain(&model))?;
-        // The plan compares with one machine, of whose cores each does as much as one alone.
+        // `corsair plan` compares with one machine. The model assumes that one machine speeds up with its number of
+        // cores.
         for expected in plan["expected"].as_array().into_iter().flatten() {
             let number = |name: &str| expected[name].as_f64().unwrap_or(0.0);
             let hosts = number("hosts") as u32;
@@ -130,7 +131,7 @@ pub fn measure_machines(folder: &Path) -> Result<(), Box<dyn Error>> {
             machines.expected.push(gain(hosts * CORES, speed_up));
         }
         if pirates > MILLION {
-            // They do not fit into every machine.
+            // Larger populations do not fit into the memory of every machine.
             continue;
         }
         let run = ["-a", "fsm", "--workers", "1"];
@@ -226,7 +227,7 @@ pub fn collect(folder: &Path) -> Result<(), Box<dyn Error>> {
         .map_or_else(|| workspace.join("target"), |target| workspace.join(target));
     let mut rows = Vec::new();
     for group in GROUPS {
-        // Criterion replaces what a file name may not have.
+        // Criterion replaces characters that file names must not contain.
         let directory = target.join("criterion").join(group.replace('/', "_"));
         if !directory.is_dir() {
             return Err(
@@ -275,7 +276,7 @@ struct Median {
     point_estimate: f64,
 }
 
-/// Reads all benchmarks below a directory of criterion's.
+/// Reads all of criterion's benchmarks in a directory and its subdirectories.
 fn below(directory: &Path, rows: &mut Vec<Benchmark>) -> Result<(), Box<dyn Error>> {
     let identity = directory.join("new/benchmark.json");
     if identity.exists() {

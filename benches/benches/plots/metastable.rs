@@ -1,5 +1,5 @@
-//! A metastable failure over time: a spike, retries that keep the system down, and a budget for
-//! retries with which it recovers.
+//! A metastable failure over time: after a load spike, retries keep the system overloaded; with a retry budget it
+//! recovers.
 
 use crate::legend;
 use crate::legend::INK;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 const SECONDS: u64 = 40;
-/// The spike, in seconds.
+/// The start and the end of the spike, in seconds.
 const SPIKE: (f64, f64) = (10.0, 12.0);
 
 const WITHOUT: RGBColor = RGBColor(196, 78, 36);

@@ -42,7 +42,7 @@ const CURVES: [Curve; 4] = [
     ),
 ];
 
-/// The row that all three panels share.
+/// The size, the lookahead and the remote fraction of the row that all three panels share.
 const COMMON: (u64, f64, f64) = (100_000, 0.1, 0.5);
 
 /// Draws one panel for each parameter, with the rates on a logarithmic axis.

@@ -1,9 +1,8 @@
 //! Compares edges with other channels: one to one and four to one, on threads and tasks, one message at a time and in
 //! batches.
 //!
-//! All contenders have the same message and the same capacity, and the sum of the received values is checked.
-//! Contenders without batches send one message at a time, and receive buffered messages in the fastest way that they
-//! support.
+//! All contenders use the same message type and capacity, and the sum of the received values is checked. Contenders
+//! without batches send one message at a time, and receive buffered messages in the fastest way that they support.
 
 #[path = "../../src/points.rs"]
 mod points;
@@ -15,7 +14,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use points::{BATCH, CAPACITY, Check, MANY, Point, point};
 use std::time::Duration;
 
-/// Returns the points of one of several senders.
+/// Returns the points that one of several senders sends.
 fn share(sender: u64, senders: u64) -> impl Iterator<Item = Point> {
     (0..MANY)
         .skip(sender as usize)

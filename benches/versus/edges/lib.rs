@@ -1,1 +1,1 @@
-//! Nothing: the contenders are in the bench.
+//! An empty library: the contenders are in the benchmark.

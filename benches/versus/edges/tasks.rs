@@ -1,4 +1,4 @@
-//! Tasks that wait, on a runtime with two threads.
+//! Contenders whose ends are tasks that wait in `async` code, on a runtime with two threads.
 
 use crate::{BATCH, CAPACITY, Check, Point, group, share};
 use corsair::edge::{self, Options, Queue, Ring};
@@ -35,7 +35,7 @@ trait Channel: 'static {
         }
     }
 
-    /// Appends at least one point, unless all senders have been dropped.
+    /// Appends received points: at least one, or none if all senders have been dropped.
     fn receive_many(
         receiver: &mut Self::Receiver,
         batch: &mut Vec<Point>,

@@ -1,4 +1,4 @@
-//! Threads that block while they wait.
+//! Contenders whose ends are threads that block while they wait.
 
 use crate::{BATCH, CAPACITY, Check, Point, group, share};
 use corsair::edge::{self, Options, Queue, Ring};
@@ -28,7 +28,7 @@ trait Channel {
         batch.drain(..).for_each(|point| Self::send(sender, point));
     }
 
-    /// Appends at least one point, unless all senders have been dropped.
+    /// Appends received points: at least one, or none if all senders have been dropped.
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>);
 }
 

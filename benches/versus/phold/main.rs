@@ -45,7 +45,7 @@ impl Process {
 
 impl Actor<Job> for Process {
     fn start<C: Context<Job>>(&mut self, cx: &mut C) {
-        // The processes have pages of their own, behind the page of the root.
+        // The processes' addresses begin with the page after that of the root.
         self.first = cx.parent().as_u32() + 256;
         let (me, mut random) = (cx.me(), Random::new(cx.random()));
         self.send(me, &mut random, cx);

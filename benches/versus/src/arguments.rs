@@ -16,7 +16,7 @@ CONTENDER        part of a contender's name, e.g. `actix`; none: all of them
 --save FILE      write the tables as JSON, too
 --list           the names of the contenders";
 
-/// The command line, understood.
+/// The parsed command line.
 pub struct Arguments {
     /// The task of this process.
     pub task: Task,
@@ -26,7 +26,7 @@ pub struct Arguments {
 pub enum Task {
     /// Run contenders in separate processes and compare them.
     Compare(Plan),
-    /// Run this contender, as such a process.
+    /// Run this contender in this process, with this load.
     Run(&'static dyn Contender, Load),
     /// List the names of the contenders.
     List,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub contenders: Vec<&'static dyn Contender>,
     /// The numbers of pirates, which are measured in turn.
     pub populations: Vec<u32>,
-    /// Runs of each contender for each population.
+    /// The number of runs of each contender for each population.
     pub rounds: u32,
     /// The seed of every run.
     pub seed: u64,
@@ -47,10 +47,9 @@ pub struct Plan {
 }
 
 impl Arguments {
-    /// Understands the arguments after the program's name.
+    /// Parses the arguments after the program's name.
     ///
-    /// # Errors
-    /// Says which argument is not understood, and what would be.
+    /// # Errors Names the argument that cannot be parsed, and the expected arguments.
     pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Arguments, String> {
         let mut arguments = arguments;
         let mut names = Vec::new();

@@ -20,16 +20,14 @@ pub trait Contender: Sync {
 
     /// Makes sure that the contender can run on this machine, and builds it if necessary.
     ///
-    /// # Errors
-    /// Says what is missing and how to install it.
+    /// # Errors Names the missing program and the command that installs it.
     fn prepare(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Does the work in a process that does nothing else.
+    /// Runs the load in a process of its own.
     ///
-    /// # Errors
-    /// Why the work could not be done.
+    /// # Errors The reason why the load could not be run.
     fn run(&self, load: Load) -> Result<Run, String>;
 }
 
@@ -55,7 +53,7 @@ pub fn all() -> Vec<&'static dyn Contender> {
     ]
 }
 
-/// Returns the number of cores, which is the number of threads for contenders with a choice.
+/// Returns the number of cores, which contenders with a choice use as their number of threads.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

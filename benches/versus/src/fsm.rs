@@ -5,7 +5,7 @@ use crate::{Answer, Farewell, Load, Message, Run};
 use corsair::Random;
 use std::time::{Duration, Instant};
 
-/// The number of messages that every pirate must receive: its delivery and the Goodbye.
+/// The number of messages that every pirate must receive: those of its delivery, and the Goodbye.
 const SEEN: u32 = DELIVERY + 1;
 
 /// The FSM's state.

@@ -1,4 +1,4 @@
-//! A pirate: the messages it gets, the state it keeps, and its answers.
+//! A pirate: its messages, its state and its answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,8 +60,8 @@ pub struct Farewell {
     pub seen: u32,
 }
 
-/// Counts the pirates that have received their whole delivery. Each pirate accesses the counter only once, so counting
-/// costs a fifth of an atomic addition per message.
+/// Counts the pirates that have received their whole delivery. Each pirate changes the counter once, so counting costs
+/// one atomic operation for every five messages.
 #[derive(Debug)]
 pub struct Muster {
     missing: AtomicU32,
@@ -99,7 +99,7 @@ struct Buddy<P> {
     name: u32,
     /// The gold that the buddy has given.
     gifts: u32,
-    /// Where a chat would go.
+    /// The address to which the pirate would send chats.
     #[expect(
         dead_code,
         reason = "kept as any pirate keeps it; a run without chat never reads it"
@@ -108,7 +108,7 @@ struct Buddy<P> {
 }
 
 impl<P, F> Pirate<P, F> {
-    /// A pirate that knows nothing yet.
+    /// Creates a pirate that has not received any messages.
     pub fn new(muster: Arc<Muster>) -> Pirate<P, F> {
         Pirate {
             name: u32::MAX,
@@ -153,7 +153,7 @@ impl<P, F> Pirate<P, F> {
         None
     }
 
-    /// Adds a buddy: never the pirate itself, none twice, and at most [`MOST_BUDDIES`].
+    /// Adds a buddy, unless it is the pirate itself or already a buddy, or the pirate has [`MOST_BUDDIES`] buddies.
     fn meet(&mut self, name: u32, address: P) {
         let known = name == self.name || self.buddies.iter().any(|buddy| buddy.name == name);
         if !known && self.buddies.len() < MOST_BUDDIES {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use versus::{Load, Run};
 
-/// The time after which a run is given up.
+/// The time limit of a run.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The result of one process.
@@ -21,9 +21,7 @@ struct Sample {
 
 /// Runs the plan and prints a table for each population.
 ///
-/// # Errors
-/// If a contender cannot be run, or if a run fails or has a wrong result. The error is about the
-/// first of them.
+/// # Errors The first contender that cannot be run, or the first run that fails or has a wrong result.
 pub fn compare(plan: &Plan) -> Result<(), String> {
     let contenders = ready(plan);
     if contenders.is_empty() {
@@ -40,7 +38,7 @@ pub fn compare(plan: &Plan) -> Result<(), String> {
         .map_or(Ok(()), |path| table::save(path, &tables))
 }
 
-/// Returns the contenders that can run on this machine, and prints why the others cannot.
+/// Returns the contenders that can run on this machine, and prints for each other contender why it cannot.
 fn ready(plan: &Plan) -> Vec<&'static dyn Contender> {
     let mut ready = plan.contenders.clone();
     ready.retain(|contender| match contender.prepare() {
@@ -131,8 +129,7 @@ fn run_there(contender: &dyn Contender, load: Load) -> Result<Sample, String> {
 
 /// Runs the load in this process and prints the result.
 ///
-/// # Errors
-/// Why the work could not be done.
+/// # Errors The reason why the load could not be run.
 pub fn run_here(contender: &dyn Contender, load: Load) -> Result<(), String> {
     std::thread::spawn(|| {
         std::thread::sleep(LIMIT);

@@ -1,19 +1,19 @@
-//! The amount of work, and its results.
+//! The load of a run, and its results.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The amount of work of a run.
+/// The load of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The number of pirates, at least [`Load::FEWEST`].
+    /// The number of pirates; at least [`Load::FEWEST`].
     pub pirates: u32,
     /// The seed from which all random numbers are derived.
     pub seed: u64,
 }
 
 impl Load {
-    /// The smallest number of pirates, because each must know another.
+    /// The smallest number of pirates, because each pirate must know another one.
     pub const FEWEST: u32 = 2;
 }
 
@@ -25,13 +25,13 @@ impl Load {
 pub struct Run {
     /// The time from the first message of the delivery until all of its messages were handled.
     pub delivery: Duration,
-    /// Gold given by the FSM.
+    /// The gold that the FSM gave.
     pub given: u64,
-    /// Gold that came back with the Goodbyes.
+    /// The gold that came back with the Goodbyes.
     pub returned: u64,
-    /// Goodbyes that came back.
+    /// The number of Goodbyes that came back.
     pub goodbyes: u32,
-    /// Pirates that saw exactly six messages.
+    /// The number of pirates that received exactly six messages.
     pub complete: u32,
     /// The peak resident memory of the process in bytes; 0 if it is not known.
     pub peak_memory: u64,
@@ -40,7 +40,7 @@ pub struct Run {
 /// The reasons why a [`Run`] is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// A line that does not describe a run.
+    /// A line from which a number is missing.
     #[error("expected `{name}=<number>` in the result line {line:?}")]
     Unreadable {
         /// The name of the missing number.
@@ -48,7 +48,7 @@ pub enum RunError {
         /// The text of the line.
         line: String,
     },
-    /// A result that cannot be right.
+    /// A number that differs from the expected one.
     #[error("{what}: {found} instead of {expected}")]
     Wrong {
         /// The name of the number.
@@ -61,7 +61,7 @@ pub enum RunError {
 }
 
 impl Run {
-    /// Reads what [`fmt::Display`] has written.
+    /// Parses a line that [`fmt::Display`] has written.
     ///
     /// # Errors
     /// Returns [`RunError::Unreadable`] for the first missing number.
@@ -92,7 +92,7 @@ impl Run {
         })
     }
 
-    /// Checks that the whole load was done correctly.
+    /// Checks that the result is complete and correct for this load.
     ///
     /// # Errors
     /// Returns [`RunError::Wrong`] for the first wrong number.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// The contender by whose rate the other rates are divided.
+/// The contender whose rate is the reference for the relative rates.
 const REFERENCE: &str = "corsair-async";
 
 /// The row of one contender.

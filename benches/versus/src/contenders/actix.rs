@@ -116,7 +116,7 @@ impl Handler<Reply> for FsmActor {
                 }
             }
             Next::Exit => {
-                // There is no reader only if the run has been given up.
+                // The receiver is gone only if the run has timed out.
                 let _ = self.done.send(self.fsm.finish());
                 System::current().stop();
             }

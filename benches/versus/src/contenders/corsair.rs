@@ -1,9 +1,9 @@
 //! corsair: an unmodified [`corsair::fsm`](::corsair::fsm) with a talk of no duration, on all executors of corsair.
 //!
 //! Its pirates draw their own random numbers, and begin when their first message arrives, so their creation is part of
-//! the delivery; each also sets a timer to chat. Every message has its sender and a number. All of this is included
-//! here, although the other contenders do without it. The time of sending and the trace of a message are stored only on
-//! request, and they are not requested here.
+//! the delivery; each also sets a timer to chat. Every message has its sender and a number. The measured time includes
+//! all of this work, although the other contenders do none of it. The time of sending and the trace of a message are
+//! stored only on request, and they are not requested here.
 
 use super::{Contender, cores};
 use ::corsair::fsm::{self, Form, Fsm, Watch};
@@ -65,7 +65,7 @@ impl Contender for Corsair {
             workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
             ..Config::default()
         };
-        // The first chats would fall due while the last messages of a large delivery are on their way.
+        // With a shorter period, the first chats of a large delivery would begin before its last messages have arrived.
         let chat = Some(LONGEST_PERIOD);
         let scenario = Fsm {
             population: load.pirates,
@@ -88,11 +88,11 @@ impl Contender for Corsair {
     }
 }
 
-/// The longest period with which a pirate can chat.
+/// The longest chat period that a pirate supports.
 const LONGEST_PERIOD: Duration = Duration::from_millis(u16::MAX as u64);
 
-/// Returns the number of pirates that can have received their six messages: all of them, if as many messages of each
-/// kind were delivered as all pirates should receive (including the answers to the Goodbyes) and no message was lost.
+/// Returns the number of pirates that can have received their six messages: all pirates, if the number of delivered
+/// messages of each kind is as expected (including the answers to the Goodbyes) and no message was lost.
 fn complete(report: &Report, pirates: u32) -> u32 {
     let due = |kind: &str| match kind {
         "NameDrop" | "Goodbye" => 2 * u64::from(pirates),

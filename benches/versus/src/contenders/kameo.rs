@@ -130,7 +130,7 @@ impl ::kameo::message::Message<Reply> for FsmActor {
                 }
             }
             Next::Exit => {
-                // There is no reader only if the run has been given up.
+                // The receiver is gone only if the run has timed out.
                 let _ = self.done.send(self.fsm.finish());
                 context.stop();
             }

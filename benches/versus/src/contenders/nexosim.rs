@@ -1,8 +1,8 @@
 //! nexosim: each pirate is a model that is connected to the FSM before the simulation begins; all
 //! messages are sent at one point of simulated time.
 //!
-//! Messages cannot contain addresses here, so a name represents an address; a pirate answers
-//! through its single output port. Models must be serializable, although nothing is saved.
+//! Messages of nexosim cannot contain addresses, so a name represents an address. A pirate answers through its single
+//! output port. Models must be serializable, although nothing is saved.
 
 use super::{Contender, MAILBOX};
 use ::nexosim::model::Model;
@@ -94,7 +94,7 @@ impl FsmModel {
                 }
             }
             Next::Exit => {
-                // There is no reader only if the run has been given up.
+                // The receiver is gone only if the run has timed out.
                 let _ = done.send(fsm.finish());
             }
         }

@@ -1,5 +1,5 @@
-//! corsair: two handlers in virtual time. Every message has the same latency, which does not count as waiting, so that
-//! customers arrive at the same intervals at which they leave the source.
+//! corsair: two handlers in virtual time. Every message has the same latency, which does not count as waiting, so the
+//! intervals between arrivals equal the intervals at which customers leave the source.
 
 use super::{Served, Server, Source};
 use ::corsair::{
@@ -103,8 +103,7 @@ impl Scenario<Note> for Queue {
 
 /// Simulates this many customers.
 ///
-/// # Errors
-/// Why the run failed.
+/// # Errors The reason why the run failed.
 pub fn run(customers: u32, workers: usize, latency: Duration) -> Result<Served, String> {
     let result = Arc::new(Mutex::new(Served::default()));
     let config = Config {

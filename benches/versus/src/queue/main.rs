@@ -6,9 +6,9 @@
 //! cargo bench --manifest-path benches/versus/Cargo.toml --bench queue -- 1000000 7    customers, rounds
 //! ```
 //!
-//! Both contenders use the [`Source`] and the [`Server`] defined here, so they have the same random numbers, and the
-//! same times to the nanosecond. After every run, the program checks that both served all customers, and that the total
-//! time of all customers is equal. At the end, it checks that the mean time agrees with theory (40 ms).
+//! Both contenders use the [`Source`] and the [`Server`] of this file, so their random numbers and times are equal to
+//! the nanosecond. After every run, the program checks that both served all customers, and that the total time of all
+//! customers is equal. At the end, it checks that the mean time agrees with theory (40 ms).
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
@@ -56,7 +56,7 @@ impl Source {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Served {
     customers: u32,
-    /// The total time of all customers at the server.
+    /// The sum of all customers' times at the server, in nanoseconds.
     nanos: u64,
 }
 
@@ -94,7 +94,7 @@ impl Server {
 /// A contender: its name, and a function that runs it.
 type Contender = (&'static str, fn(u32) -> Result<Served, String>);
 
-/// Takes ten seconds, and is run once.
+/// The suffix of a contender that takes ten seconds and is therefore run only once.
 const SLOW: &str = "… a thread per core";
 
 const SHORT: Duration = Duration::from_millis(1);

@@ -68,7 +68,7 @@ impl Desk {
             expect_future(cx.schedule_event(service, schedulable!(Self::done), ()));
         }
         if state.server.served.customers == state.customers {
-            // There is no reader only if the run has been given up.
+            // The receiver is gone only if the run has timed out.
             let _ = state.result.send(state.server.served);
         }
     }
@@ -84,8 +84,7 @@ fn expect_future(scheduled: Result<(), SchedulingError>) {
 
 /// Simulates this many customers.
 ///
-/// # Errors
-/// Why the run failed.
+/// # Errors The reason why the run failed.
 pub fn run(customers: u32, threads: usize) -> Result<Served, String> {
     let (result, served) = mpsc::channel();
     simulate(customers, threads, result).map_err(|error| error.to_string())?;
