@@ -52,7 +52,7 @@ impl From<ProcessLost> for ClusterError {
     }
 }
 
-/// Names a process in messages; process 0 needs no name.
+/// Returns the prefix of messages about a process; empty for process 0.
 fn of(process: usize) -> String {
     match process {
         0 => String::new(),

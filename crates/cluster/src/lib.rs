@@ -1,11 +1,11 @@
 //! One run over many processes, on MPI.
 //!
-//! `mpirun`, SLURM or the MPI operator of Kubernetes starts the processes, places them and gives each its number. A
-//! [`Member`] is one of these processes. It [compares](Member::agree) program and flags with the others, exchanges
-//! events with them at the end of every window (it is a [`Carrier`](corsair::cluster::Carrier)), sends [mail](Mailbox),
-//! such as records, to the first process along with the events, and [collects](Member::end) the outcomes of all
-//! processes. `Mpi` (feature `mpi`) is the carrier between processes; [`corsair::cluster::thread_carriers`] connects
-//! threads, for tests. [`start`] runs `mpirun`.
+//! `mpirun`, SLURM or the MPI operator of Kubernetes starts the processes, assigns them to machines and numbers them. A
+//! [`Member`] represents one of these processes. It [compares](Member::agree) program and flags with the other
+//! processes. As a [`Carrier`](corsair::cluster::Carrier) it exchanges events with them at the end of every window, and
+//! sends [mail](Mailbox), such as records, to the first process along with the events. At the end it
+//! [collects](Member::end) the outcomes of all processes. `Mpi` (feature `mpi`) is the carrier between processes;
+//! [`corsair::cluster::thread_carriers`] connects threads, for tests. [`start`] runs `mpirun`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

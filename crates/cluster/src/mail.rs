@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// The number of messages of a topic that may wait in the first process; beyond it, workers wait for the reader.
+/// The maximum number of unread messages of a topic in the first process; when it is reached, workers wait for the
+/// reader.
 const WAITING: usize = 64;
 
 /// The topic of a message to the first process.
@@ -25,7 +26,7 @@ const TOPICS: [Topic; 2] = [Topic::Records, Topic::Checkpoints];
 
 /// Accepts messages for the first process, which receives them after the next exchange of batches.
 ///
-/// Posting never waits, so a mailbox holds the messages of one window. The first process does not use its own.
+/// Posting never waits: a mailbox buffers the messages of one window. The first process does not use its own mailbox.
 #[derive(Clone, Debug, Default)]
 pub struct Mailbox(Arc<Mutex<Vec<u8>>>);
 
@@ -54,15 +55,15 @@ type From = (usize, Vec<u8>);
 pub(crate) struct Inbox([Option<SyncSender<From>>; TOPICS.len()]);
 
 impl Inbox {
-    /// Returns a receiver of the messages of a topic, each with its sending process, for the lifetime of the inbox.
-    /// Messages of a topic without a receiver are dropped.
+    /// Returns the receiver of a topic's messages, each with the number of its sending process. The receiver ends with
+    /// the inbox. Messages of a topic without a receiver are dropped.
     pub(crate) fn receiver(&mut self, topic: Topic) -> Receiver<From> {
         let (sender, receiver) = sync_channel(WAITING);
         self.0[topic as usize] = Some(sender);
         receiver
     }
 
-    /// Removes the mail from a batch and delivers it. `None` if it cannot be read.
+    /// Removes the mail from a batch and delivers it. Returns `None` if the mail cannot be decoded.
     pub(crate) fn deliver(&self, from: usize, batch: &mut Vec<u8>) -> Option<()> {
         let (rest, events) = batch.split_last_chunk::<8>()?;
         let events = usize::try_from(u64::from_le_bytes(*events)).ok()?;
@@ -73,7 +74,7 @@ impl Inbox {
             let (message, rest) = rest.split_at_checked(length)?;
             let topic = TOPICS.into_iter().find(|&known| known as u8 == topic)?;
             if let Some(to) = &self.0[topic as usize] {
-                // A receiver that is gone wants no more messages.
+                // An error means that the receiver was dropped; the message is then not needed.
                 let _ = to.send((from, message.to_vec()));
             }
             mail = rest;
@@ -102,7 +103,7 @@ mod tests {
         let all: Vec<_> = records.try_iter().collect();
         assert_eq!(all, [(3, b"one".to_vec()), (3, b"two".to_vec())]);
         assert_eq!(checkpoints.try_iter().count(), 1);
-        // And nothing twice.
+        // A message is delivered only once.
         mailbox.move_to(&mut batch);
         inbox.deliver(3, &mut batch).unwrap();
         assert_eq!(
@@ -120,7 +121,7 @@ mod tests {
         let read = |mut batch: Vec<u8>| Inbox::default().deliver(1, &mut batch);
         assert!(read(whole.clone()).is_some());
         assert!((0..8).all(|length| read(whole[..length].to_vec()).is_none()));
-        // A topic, a length that is too long or too short, and a place of the mail behind the batch.
+        // Corrupt the topic, the length (too long, too short), and the offset of the mail in the batch.
         for (at, byte) in [(6, 9), (7, 200), (14, 1), (7, 5), (whole.len() - 1, 1)] {
             let mut changed = whole.clone();
             changed[at] = byte;

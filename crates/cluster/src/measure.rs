@@ -1,4 +1,4 @@
-//! The cost of an exchange, measured where it will be used.
+//! Measures the cost of an exchange on the network that a run will use.
 
 use crate::{ClusterError, Member, MpiCarrier};
 use corsair::cluster::Carrier;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 /// The number of measured exchanges without events, after a warm-up.
 const EXCHANGES: usize = 1000;
 const WARM_UP: usize = 200;
-/// The size of a large exchange in bytes, and the number of such exchanges to measure.
+/// The size of a large exchange in bytes, and the number of large exchanges to measure.
 const BYTES: usize = 1 << 20;
 const LARGE: usize = 40;
-/// The bytes of a batch without events: a vote and the length of the events.
+/// The bytes of a batch without events: the reduction's contribution and the length of the events.
 const EMPTY: usize = 41;
-/// The number of additional messages that are sent to measure the cost of one.
+/// The number of additional messages per exchange, for measuring the cost of one message.
 const MESSAGES: usize = 16;
 
 /// The cost of an exchange between two processes.
@@ -21,7 +21,7 @@ const MESSAGES: usize = 16;
 pub struct ExchangeCost {
     /// Time of an exchange without events.
     pub window: Duration,
-    /// The additional time for each further process, with a message in each direction.
+    /// The additional time for each further process, which sends and receives one message.
     pub peer: Duration,
     /// Seconds for each byte that one process sends to the other.
     pub byte: f64,

@@ -98,7 +98,7 @@ pub struct ProcessEnd {
     pub part: Vec<u8>,
     /// Additional data that its actors report.
     pub beside: Vec<u8>,
-    /// The amount of data that it has exchanged.
+    /// Statistics of its exchanges with other processes.
     pub exchange: ExchangeReport,
     /// The process's peak memory in bytes, if the system reports it.
     pub peak_memory: Option<u64>,

@@ -1,8 +1,9 @@
-//! Processes that MPI has started.
+//! Processes that were started by MPI.
 //!
 //! In each exchange a process sends one message to each other process, and receives one from each. A message contains
-//! the sender's vote and the bytes of its batch, so a single step is both a reduction and an all-to-all exchange. A
-//! batch of [`LONGEST`] bytes or more is sent as several messages, of which only the last one is shorter.
+//! the sender's contribution to the reduction and the bytes of its batch, so a single step is both a reduction and an
+//! all-to-all exchange. A batch of [`LONGEST`] bytes or more is sent as several messages, of which only the last one is
+//! shorter.
 
 use crate::{Arrivals, ClusterError, Member};
 use corsair::cluster::{Carrier, ProcessLost};
@@ -15,9 +16,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The size of each message of a divided batch, except the last. The MPI library counts bytes with 32 bits.
+/// The size in bytes of each part of a divided batch, except the last. The MPI library counts bytes with 32 bits.
 const LONGEST: usize = 1 << 28;
-/// The number of polls for messages before a process lets other threads run.
+/// The number of polls for messages before a process yields to other threads.
 const SPINS: u32 = 1000;
 /// The polling time before a process starts to sleep between polls, and the length of a sleep.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -121,7 +122,7 @@ impl MpiCarrier {
         }
     }
 
-    /// Receives the messages of one process that have arrived. True if its batch is complete.
+    /// Receives the messages that have arrived from one process. Returns true if the batch of that process is complete.
     fn is_complete(
         &self,
         world: &SimpleCommunicator,
@@ -132,7 +133,7 @@ impl MpiCarrier {
         let from = world.process_at_rank(from as i32);
         while let Some((message, status)) = from.immediate_matched_probe() {
             let count = usize::try_from(status.count(u8::equivalent_datatype())).unwrap_or(0);
-            // What is behind it is of the batch before, whose memory need not be cleared.
+            // Bytes beyond `filled` belong to the previous batch; they are overwritten, so they need not be cleared.
             if batch.len() < *filled + count {
                 batch.resize(*filled + count, 0);
             }

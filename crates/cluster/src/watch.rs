@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 /// The processes that this one is waiting for.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// The start of the current wait; `None` while the process computes.
+    /// The start of the current wait; `None` while this process computes.
     since: Mutex<Option<Instant>>,
     missing: Box<[AtomicBool]>,
 }
 
 impl Arrivals {
-    /// Creates the record for this number of processes.
+    /// Creates the record of a run with this number of processes.
     pub fn new(processes: usize) -> Arrivals {
         Arrivals {
             since: Mutex::default(),
@@ -23,7 +23,7 @@ impl Arrivals {
         }
     }
 
-    /// Marks the process as waiting from now on.
+    /// Marks this process as waiting from now on.
     pub fn wait(&self) {
         *self.since.lock() = Some(Instant::now());
     }
@@ -33,7 +33,7 @@ impl Arrivals {
         self.missing[process].store(is_missing, Ordering::Relaxed);
     }
 
-    /// Marks the process as computing again.
+    /// Marks this process as computing again.
     pub fn go_on(&self) {
         *self.since.lock() = None;
     }
@@ -47,7 +47,7 @@ impl Arrivals {
     }
 }
 
-/// A thread that reports when this process has waited too long for others. Dropping it ends the thread.
+/// A thread that reports when this process has waited too long for other processes. Dropping the watch ends the thread.
 #[derive(Debug)]
 pub struct Watch {
     is_over: Arc<(Mutex<bool>, Condvar)>,
@@ -55,7 +55,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts a thread that calls `report` once with a message, when the wait for other processes lasts for `limit`.
+    /// Starts a thread that calls `report` with a message, at most once, when a wait for other processes reaches
+    /// `limit`.
     ///
     /// # Errors
     /// If the system cannot create a thread.
@@ -91,7 +92,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         *self.is_over.0.lock() = true;
         self.is_over.1.notify_all();
-        // A thread that has panicked has said so.
+        // An error means that the thread panicked; the panic hook has already printed the message.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

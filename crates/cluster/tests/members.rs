@@ -1,4 +1,4 @@
-//! Processes, which are threads here, that compare what they were started with, and send mail to the first one.
+//! Processes, simulated by threads, compare their terms and send mail to the first process.
 
 use corsair::cluster::{Carrier, ThreadCarrier, thread_carriers};
 use corsair_cluster::{Agreement, ClusterError, Member, Terms, Topic};
@@ -18,7 +18,7 @@ fn members(processes: usize) -> Vec<Member<ThreadCarrier>> {
     carriers.map(member).collect()
 }
 
-/// What each of three processes gets, of which the second one has other terms.
+/// Returns the agreement of each of three processes, of which the second one has the terms `second`.
 fn agree(second: Terms<'_>) -> Vec<Result<Agreement, ClusterError>> {
     let terms = [TERMS, second, TERMS];
     thread::scope(|scope| {
