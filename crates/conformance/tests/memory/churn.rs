@@ -1,4 +1,4 @@
-//! Memory of actors that come and go, and of those that stay. One test after the other.
+//! The memory of short-lived actors, and of idle actors. The tests run one after the other.
 
 mod peaks;
 
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Keeps the tests apart.
+/// Prevents tests from running at the same time, because they measure the memory of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lives for a millisecond or two.
+/// Lives for one to two milliseconds.
 struct Brief;
 
 impl Actor<Note> for Brief {
@@ -33,7 +33,7 @@ impl Actor<Note> for Brief {
     }
 }
 
-/// Short-lived actors, `together` of a spawn and `at_once` spawns at a time.
+/// Spawns short-lived actors: `at_once` spawns at a time, each of `together` actors.
 struct Churn {
     together: u32,
     at_once: u32,
@@ -51,7 +51,7 @@ impl Scenario<Note> for Churn {
                     how = Spawn::many(self.together, String::from("one of many"), "");
                 }
                 cx.spawn_request(how, move |index| {
-                    // What the closure owns goes with the last of them.
+                    // The closure is dropped with the last of its actors.
                     let _ = spawn + index;
                     Brief
                 });
@@ -97,7 +97,7 @@ fn nothing_is_kept_of_actors_that_have_ended() {
     }
 }
 
-/// Waits for ever.
+/// Never ends.
 struct Idle {
     _state: [u32; 3],
 }
@@ -108,7 +108,7 @@ impl Actor<Note> for Idle {
     }
 }
 
-/// Actors that stay, each spawned by itself.
+/// Spawns actors one at a time that never end.
 struct Settlers {
     rounds: u32,
     grown: Arc<Mutex<u64>>,

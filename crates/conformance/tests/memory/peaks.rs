@@ -1,5 +1,5 @@
-//! The memory of a run in virtual time: live actors and what is on its way, and
-//! nothing of what has been. Programs of their own, because they look at the whole process.
+//! The memory of a run in virtual time depends on live actors and messages in flight, not on those of the past. These
+//! tests are separate programs because they measure the complete process.
 
 use corsair::{Config, Message};
 use std::num::NonZeroUsize;
@@ -17,17 +17,17 @@ pub fn config(workers: usize) -> Config {
     }
 }
 
-/// Bytes of this process in memory now; 0 where the system does not tell.
+/// Returns the resident memory of this process in bytes; 0 if the system does not report it.
 pub fn resident() -> u64 {
     corsair::resident_memory().unwrap_or(0)
 }
 
-/// The maximum memory in the first tenth of a run, and in the rest of it.
+/// The maximum memory in the first tenth of a run, and in the other nine tenths.
 #[derive(Clone, Default)]
 pub struct Peaks(pub Arc<Mutex<(u64, u64)>>);
 
 impl Peaks {
-    /// Looks at the memory, `done` parts of `all` into the run.
+    /// Samples the memory when `done` of `all` steps of the run are complete.
     pub fn look(&self, done: u64, all: u64) {
         let now = resident();
         let mut peaks = self.0.lock().unwrap();
@@ -38,7 +38,7 @@ impl Peaks {
         }
     }
 
-    /// By how many bytes the later peak is higher.
+    /// Returns by how many bytes the later maximum is higher.
     pub fn growth(&self) -> u64 {
         let (early, late) = *self.0.lock().unwrap();
         assert!(early > 0 && late > 0 || !cfg!(target_os = "linux"));

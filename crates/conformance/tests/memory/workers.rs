@@ -1,4 +1,4 @@
-//! Memory with one worker and with two.
+//! The memory of a run with one worker and with two.
 
 mod peaks;
 
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// The standard load of parallel simulators: every message that is received is sent on, to anyone,
-/// after a random while.
+/// PHOLD, the standard benchmark of parallel simulators: every received message is sent on to a random actor after a
+/// random delay.
 struct Hold {
     first: u32,
     count: u32,

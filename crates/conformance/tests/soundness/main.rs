@@ -1,7 +1,7 @@
-//! Small scenarios in virtual time that go through all of the engine's unsafe code: chunks of events, actors in
-//! pages, loops that are lent to one thread and given back, unwinding, and what is dropped half-way. They
-//! are here for miri (`ci/miri.sh`), which sees what no assertion does; the engine's own numbers are smaller
-//! under it, so that a few events fill a chunk's worth of paths.
+//! Small scenarios in virtual time that execute all of the engine's unsafe code: chunks of events, actors in pages,
+//! shards that one thread borrows and returns, unwinding, and values that are dropped early. They exist for miri
+//! (`ci/miri.sh`), which detects undefined behaviour. The engine's constants are smaller under miri, so that a few
+//! events fill several chunks.
 
 use corsair::{
     Actor, Addr, AsyncContext, CancelToken, Config, Context, DeadLetters, Event, Executor, Flow,
@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A message that owns memory, and fills a chunk of 8 KiB with some dozens.
+/// A message that owns memory. A few dozen messages fill a chunk of 8 KiB.
 #[derive(Message)]
 enum Cargo {
     Crate(#[message(skip)] Box<[u64; 2]>, #[message(skip)] [u64; 16]),
@@ -43,7 +43,7 @@ fn config(workers: usize) -> Config {
     }
 }
 
-/// The report of a run with one worker, to which those with two and three are equal.
+/// Returns the report of a run with one worker, after checking that runs with two and three workers have equal results.
 fn same_for_all<S: Scenario<Cargo>>(make: impl Fn() -> S) -> Report {
     let one = run(Executor::Virtual, &config(1), make()).expect("one worker");
     for workers in [2, 3] {
@@ -54,7 +54,7 @@ fn same_for_all<S: Scenario<Cargo>>(make: impl Fn() -> S) -> Report {
     one
 }
 
-/// Passes a crate on to its neighbour until it has done so `left` times; the last one notifies the root.
+/// Passes each crate on to its neighbour. After `left` times it sends crates to the root.
 struct Porter {
     next: Addr,
     root: Addr,
@@ -78,8 +78,8 @@ impl Actor<Cargo> for Porter {
     }
 }
 
-/// One crate goes round (thin windows, one thread runs all shards), then many (each runs its own), then
-/// one again.
+/// One crate circulates (sparse windows: one thread runs all shards), then many (dense windows: each thread runs its
+/// own shard), then one again.
 struct Tide {
     rounds: u32,
     flood: u64,
@@ -90,7 +90,7 @@ impl Scenario<Cargo> for Tide {
         let root = cx.me();
         let mut porters: Vec<Addr> = Vec::new();
         for _ in 0..3 {
-            // Each in a page of its own, so on all shards in turn.
+            // Each spawn begins a page, and pages are assigned to the shards in turn.
             let next = porters.last().copied().unwrap_or(root);
             let left = self.rounds;
             let porter = Spawn::one("porter");
@@ -98,7 +98,7 @@ impl Scenario<Cargo> for Tide {
             porters.push(porter.await.get(0));
         }
         let last = porters[2];
-        // Round they go.
+        // Closes the ring of porters.
         cx.send(porters[0], Cargo::Request(last.as_u32()));
         for flood in [1, self.flood, self.flood, 1] {
             for number in 0..flood {
@@ -119,9 +119,9 @@ fn loops_are_lent_and_given_back_as_windows_get_thin_and_thick() {
     assert_eq!(report.dead(), 0);
 }
 
-/// An actor that skips, stashes, asks, sets timers within the window, and panics on request.
+/// An actor that skips and stashes events, answers requests, sets timers within the window, and panics on request.
 async fn clerk<C: AsyncContext<Cargo>>(mut cx: C, index: u32) {
-    // Due within this window, and far beyond the ring of windows.
+    // The first timer is due within this window, the second one far beyond the ring of windows.
     cx.timer(Duration::from_nanos(3), Token::new(1));
     cx.timer(Duration::from_secs(1), Token::new(2));
     cx.send_self(cargo(7));
@@ -147,8 +147,8 @@ async fn clerk<C: AsyncContext<Cargo>>(mut cx: C, index: u32) {
     }
 }
 
-/// Clerks in pages of their own and in shared ones are asked, stopped, made to panic, and outlived by what
-/// was sent to them.
+/// Clerks, both in separate pages and in shared ones, receive requests, are stopped, panic, and end before some
+/// messages to them are delivered.
 struct Office {
     clerks: u32,
     cancel: Option<CancelToken>,
@@ -181,12 +181,12 @@ impl Scenario<Cargo> for Office {
                 _ => {}
             }
             if left == 1 {
-                // What was sent to actors that have ended comes back, some of it late.
+                // Messages to ended actors come back, some of them late.
                 cx.sleep(MILLISECOND * 300).await;
                 left = 0;
             }
         }
-        // No actor has this address, or will.
+        // No actor has or will get this address.
         cx.send(Addr::from_u32(9_999_999), cargo(3));
         cx.settle().await;
     }
@@ -218,7 +218,7 @@ fn a_cancelled_run_drops_messages_in_flight_once() {
     }
 }
 
-/// Fails while others have events on their way.
+/// Fails while other actors have events in flight.
 struct Failing;
 
 impl Scenario<Cargo> for Failing {
@@ -266,7 +266,7 @@ fn a_simulation_is_paused_injected_into_and_dropped_half_way() {
     }
 }
 
-/// Spawns one short-lived actor after the other: pages and numbers are used again.
+/// Spawns short-lived actors one after the other, so that pages and addresses are reused.
 struct Churn {
     spawns: u32,
     mark: Arc<()>,

@@ -1,6 +1,6 @@
 //! Tests of the common behaviour of all executors: each scenario here runs on all of them.
 //!
-//! A scenario reports what it saw through a channel of the standard library, and the test compares.
+//! A scenario sends lines to a channel, and the test compares them.
 
 use crate::everywhere::config;
 use corsair::{
@@ -56,10 +56,10 @@ on_every_executor! {
     a_run_without_messages_completes
 }
 
-/// What a scenario reports of itself.
+/// The lines that a scenario logs.
 type Log = Sender<String>;
 
-/// Runs a scenario that must complete; answers what it logged.
+/// Runs a scenario that must complete; returns its report and the logged lines.
 fn completes<S: Scenario<Note>>(
     executor: Executor,
     config: &Config,
@@ -94,7 +94,7 @@ fn number(event: &Event<Note>) -> u32 {
     }
 }
 
-/// Ends when it gets any event.
+/// Ends with its first event.
 async fn until_told<C: AsyncContext<Note>>(mut cx: C) {
     cx.recv().await;
 }
@@ -115,7 +115,7 @@ async fn silent<C: AsyncContext<Note>>(mut cx: C) {
     }
 }
 
-/// Waits until this actor, spawned watched, has ended.
+/// Waits until a watched actor has ended, and returns the reason.
 async fn ended<C: AsyncContext<Note>>(cx: &mut C, whom: Addr) -> Reason {
     match cx
         .recv_if(|event| matches!(event, Event::Down { who, .. } if *who == whom))
@@ -145,7 +145,7 @@ fn messages_sent_together_come_one_after_the_other(executor: Executor) {
 
 // Guarantee: core-1.
 fn messages_sent_to_each_of_many_come_in_order(executor: Executor) {
-    // More than two pages of addresses, where actors are not threads.
+    // More than two pages of addresses; fewer where each actor is a thread.
     const MANY: u32 = if cfg!(miri) { 120 } else { 700 };
     scenario!(Each { log: Log }, cx, {
         let root = cx.me();
@@ -334,7 +334,7 @@ fn a_request_to_an_ended_actor_ends(executor: Executor) {
 // Guarantee: core-30.
 fn a_request_left_unread_by_an_ended_actor_ends(executor: Executor) {
     scenario!(Unread {}, cx, {
-        // It keeps the request, as it wants a ping first, and then ends.
+        // It stashes the request, because it waits for a ping first, and then ends.
         let to = cx
             .spawn_one("picky", |mut cx: C| async move {
                 cx.recv_if(|event| {
@@ -387,7 +387,7 @@ fn a_delayed_message_comes_after_its_delay(executor: Executor) {
     scenario!(Delayed {}, cx, {
         let me = cx.me();
         let sent = cx.now();
-        // Its sender has long ended when it is delivered.
+        // The sender has ended long before the message is delivered.
         cx.spawn_one("short", move |mut cx: C| async move {
             cx.send_after(MS * 20, me, Note::Number(1));
         })
@@ -461,7 +461,7 @@ fn a_watched_actor_that_ends_is_told_to_its_parent(executor: Executor) {
             )
             .await
             .get(0);
-        // What it had sent comes before its end.
+        // The messages that the actor sent arrive before its end is reported.
         let first = cx.recv().await;
         assert_eq!(
             first,
@@ -562,7 +562,7 @@ fn settling_waits_for_what_was_sent_before(executor: Executor) {
                 }
             })
             .await;
-        // Two who never cease to talk do not keep it from settling.
+        // Two actors that exchange messages for ever do not prevent the run from settling.
         let talk = |mut cx: C, index| async move {
             let me = cx.me().as_u32();
             let other = Addr::from_u32(if index == 0 { me + 1 } else { me - 1 });

@@ -1,5 +1,5 @@
-//! Tests of the user's controls: timers that can be cancelled, waits with a limit, restarts, runs that
-//! give a value, and their comparison.
+//! Tests of the user's controls: cancellable timers, time-outs, restarts, runs that return a value, and their
+//! comparison.
 
 use crate::everywhere::config;
 use corsair::{
@@ -18,7 +18,7 @@ enum Note {
 }
 
 const MS: Duration = Duration::from_millis(1);
-/// Longer than any test waits.
+/// A time limit that no test reaches.
 const LONG: Duration = Duration::from_secs(60);
 
 on_every_executor! {
@@ -34,7 +34,7 @@ on_every_executor! {
     a_run_gives_what_its_root_returns
 }
 
-/// A run whose root is this block and returns its value.
+/// Defines an experiment whose root is this block.
 macro_rules! experiment {
     ($name:ident { $($field:ident: $type:ty),* } -> $value:ty, $cx:ident, $body:block) => {
         struct $name { $($field: $type),* }
@@ -86,7 +86,7 @@ fn a_periodic_timer_comes_until_it_is_cancelled(executor: Executor) {
             assert!(!is_exact || cx.now() == due);
         }
         assert!(cx.cancel(ticks));
-        // One that was due before may have come already on the clock of the wall.
+        // On the wall clock, a tick that was due before the cancellation may already have been queued.
         let mut more = 0;
         while cx.recv_timeout(MS * 20).await.is_some() {
             more += 1;
@@ -109,7 +109,7 @@ fn a_receive_gives_up_after_its_time_out_and_leaves_nothing_behind(executor: Exe
         cx.send(me, Note::Ping);
         let event = cx.recv_timeout(LONG).await;
         assert!(matches!(event, Some(Event::Message { body: Note::Ping, .. })));
-        // The time-out of that receive is not an event for any receive.
+        // The time-out of an earlier receive is not delivered as an event.
         assert_eq!(cx.recv_timeout(MS).await, None);
     });
     value(executor, Waits {});
@@ -140,7 +140,7 @@ fn a_receive_with_a_time_out_gets_what_was_kept_first(executor: Executor) {
 // Guarantee: core-32.
 fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) {
     experiment!(Selects {} -> (), cx, {
-        // The first answers on request, so that it is slow on every machine.
+        // The slow actor answers on request, so that its answer is late on every machine.
         let slow = cx.spawn(Spawn::one("slow").watched(), |mut cx, _| async move {
             serve(&mut cx, true).await;
         }).await.get(0);
@@ -166,7 +166,7 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
         cx.send(slow, Note::Number(0));
         let (which, _) = cx.select(answers().within(LONG)).await.unwrap();
         assert_eq!(which, 0);
-        // One that ends without an answer is reported as well.
+        // An actor that ends without an answer is reported as well.
         let lost = cx.request(fast, Note::Ping);
         let (_, event) = cx.select(Select::new().answer(lost)).await.unwrap();
         assert_eq!(event, Event::Unanswered { who: fast, request: lost });
@@ -174,7 +174,7 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
     value(executor, Selects {});
 }
 
-/// Answers one request, with the next message if `on_request` is set.
+/// Answers one request: at once, or after the next message if `on_request` is set.
 async fn serve<C: AsyncContext<Note>>(cx: &mut C, on_request: bool) {
     cx.recv().await;
     let request = cx.envelope().reply_handle();
@@ -184,7 +184,7 @@ async fn serve<C: AsyncContext<Note>>(cx: &mut C, on_request: bool) {
     cx.reply(request, Note::Ping);
 }
 
-/// Says how many it was given since it was made; panics on 13, and as it begins if it is to.
+/// Answers with the number of messages since its creation. Panics on 13, and at its start if `stillborn` is set.
 struct Fragile {
     seen: u32,
     stillborn: bool,
@@ -216,14 +216,14 @@ fn an_actor_that_panics_is_made_anew_in_its_place(executor: Executor) {
         let policy = RestartPolicy { most: 3, backoff: MS * 2, ..RestartPolicy::default() };
         let mut made = 0;
         let worker = cx.spawn_one("worker", move |cx| {
-            // The second one panics as it begins.
+            // The second instance panics at its start.
             let make = move || { made += 1; Fragile { seen: 0, stillborn: made == 2 } };
             restarting(policy, make, cx)
         }).await;
         let mut seen = Vec::new();
         for number in [1, 1, 13, 1, 1] {
             if number == 13 {
-                // Both wait until it has rested, and the request keeps its reply handle.
+                // Both messages wait until the actor has restarted, and the request keeps its reply handle.
                 cx.send(worker, Note::Number(13));
                 continue;
             }
@@ -270,7 +270,7 @@ fn a_panic_ends_the_actor_or_the_run_as_is_asked(executor: Executor) {
             cx.recv().await;
             panic!("at the disco");
         };
-        // Not watched: a panic is reported nevertheless.
+        // The actors are not watched, but a panic is reported nevertheless.
         let crowd = cx.spawn(Spawn::many(3, "dancer", ""), body).await;
         cx.send(crowd.get(1), Note::Ping);
         let told = cx.recv_timeout(LONG).await;
@@ -396,7 +396,7 @@ fn the_first_replication_that_fails_is_told_by_its_seed() {
     assert!(matches!(error.source, RunError::Panicked { .. }));
 }
 
-/// Sends to as many as there are keys, in the order of a map.
+/// Sends a message to each of 40 actors, in the order of a hash map unless `is_ordered` is set.
 struct Mapped {
     is_ordered: bool,
 }

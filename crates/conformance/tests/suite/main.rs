@@ -1,4 +1,4 @@
-//! One program, so that it is linked once. `cargo test -p corsair-conformance --test suite
+//! All suites are one program, so that it is linked only once. `cargo test -p corsair-conformance --test suite
 //! wall::faults` runs some of them.
 
 #[macro_use]

@@ -29,10 +29,10 @@ fn config(network: impl Network) -> Config {
     }
 }
 
-/// When each number arrived, and which it was.
+/// For each message in the order of arrival: its travel time and its number.
 type Arrivals = Vec<(Duration, u32)>;
 
-/// Sends a number of messages, one each millisecond, and reports when which arrived.
+/// Sends `count` messages, one per millisecond, and returns their arrivals.
 struct Sends {
     count: u32,
 }
@@ -81,7 +81,7 @@ fn numbers(arrivals: &Arrivals) -> Vec<u32> {
     arrivals.iter().map(|(_, number)| *number).collect()
 }
 
-/// Sends messages that travel 2 ms, 30 ms and no time at all, and says how long each took.
+/// Sends messages with transit times of 30 ms, 2 ms and zero, and returns each number with its time of arrival.
 struct SendsIn;
 
 impl Experiment<Note> for SendsIn {
@@ -118,7 +118,7 @@ fn a_message_with_its_own_transit_time_takes_exactly_that_but_at_least_the_looka
         workers: NonZeroUsize::new(2).unwrap(),
         ..Config::default()
     };
-    // Whatever the network takes otherwise, also where it is never that long, and where it keeps order.
+    // The transit time does not depend on the network: not on its jitter, nor on its lower latency, nor on its order.
     let networks = [
         constant.clone(),
         config(Jitter::new(MS, MS * 9).unwrap()),
@@ -178,7 +178,7 @@ fn jitter_is_uniform_and_reorders_unless_order_is_kept() {
     let (free, _) = arrivals(jitter(), 2000);
     let sum: Duration = free.iter().map(|(took, _)| *took).sum();
     let mean = sum.as_secs_f64() / 2000.0;
-    // Five standard errors of a uniform distribution 20 ms wide.
+    // The tolerance is five standard errors of a uniform distribution with a width of 20 ms.
     assert!(
         (mean - 0.011).abs() < 5.0 * 0.020 / 12f64.sqrt() / 2000f64.sqrt(),
         "{mean}"
@@ -294,7 +294,7 @@ fn a_lost_request_times_out_and_a_stop_comes_after_what_was_sent_before() {
     fn drop_span(_: corsair::SpanId) {}
     let jitter = Jitter::new(MS, MS * 30).unwrap();
     let (_, report) = measure(Executor::Virtual, &config(jitter), Asks).unwrap();
-    // All fifty were handled, however they travelled.
+    // All fifty messages were handled, whatever their travel times.
     assert_eq!((report.delivered(), report.dead()), (51, 0));
     let deaf = Lossy::new(Constant::new(MS).unwrap(), 1.0).unwrap();
     let (_, report) = measure(Executor::Virtual, &config(deaf), Asks).unwrap();
@@ -343,7 +343,7 @@ fn a_message_to_oneself_takes_no_time_and_comes_before_what_is_later() {
         let (_, report) = measure(Executor::Virtual, &config, Selfish).unwrap();
         assert_eq!(report.delivered(), 2);
     }
-    // What an actor has sent itself and does not live to see is a dead letter.
+    // A message that an actor has sent itself is a dead letter if the actor ends first.
     struct Ends;
     impl Experiment<Note> for Ends {
         type Value = ();

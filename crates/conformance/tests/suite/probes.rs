@@ -16,7 +16,7 @@ const MS: Duration = Duration::from_millis(1);
 #[derive(Message)]
 struct Nothing;
 
-/// Records the number of each of its ticks in all forms.
+/// Records the number of each of its ticks with every kind of probe.
 struct Recorder {
     ticks: u32,
 }
@@ -76,7 +76,7 @@ fn what_is_recorded_before_the_warm_up_is_over_is_left_out(executor: Executor) {
     assert_eq!(counted(&late, "ticks"), counted(&late, "late"));
 }
 
-/// The names of everything that a report has of probes.
+/// Returns the names of all probes in a report.
 fn names(report: &Report) -> Vec<&'static str> {
     let probes = &report.probes;
     let all = probes.counters.keys().chain(probes.gauges.keys());
@@ -98,7 +98,7 @@ fn a_warm_up_counts_from_its_instant_in_virtual_time() {
     let begun = begun.unwrap().from;
     let all = warm_up(0);
     assert_eq!(all.probes.histograms["numbers"].count(), 9, "{begun}");
-    // The recorder begins after the shortest latency, and what is recorded at the end of the warm-up counts.
+    // The recorder begins after the shortest latency. Records made exactly at the end of the warm-up are included.
     let first = Config::default().latency.min().as_nanos() as u64;
     for (nanos, left) in [(first, 9), (first + 1, 8), (first + 10_000_000, 8)] {
         let report = warm_up(nanos);

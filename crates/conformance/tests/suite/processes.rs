@@ -1,4 +1,4 @@
-//! A run over several processes, which are threads of the test, has the result of one process.
+//! A run over several processes, simulated by threads, has the result of a run in one process.
 
 mod digest;
 mod failures;
@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
-/// The outcome of a run over processes: its report, the FSM's tally, and the bytes and batches of the first process.
+/// The report, the FSM's tally, and the traffic of the first process.
 type Outcome = (Result<Report, RunError>, Option<Tally>, Counted);
 
 /// Runs pirates over a number of processes with a number of workers each.
@@ -22,7 +22,7 @@ fn run(config: &Config, scenario: &Fsm, processes: usize, workers: usize) -> Out
     run_from(config, scenario, (processes, workers), None, None)
 }
 
-/// As [`run`], from a snapshot and with checkpoints.
+/// Runs pirates like [`run`], from a snapshot and with checkpoints.
 fn run_from(
     config: &Config,
     scenario: &Fsm,
@@ -33,7 +33,7 @@ fn run_from(
     run_until(config, scenario, over, from, saving, None)
 }
 
-/// As [`run_from`], up to a point of virtual time.
+/// Runs pirates like [`run_from`], up to a point of virtual time.
 fn run_until(
     config: &Config,
     scenario: &Fsm,
@@ -82,7 +82,7 @@ fn part(process: usize, processes: usize, workers: usize) -> ProcessPart {
     }
 }
 
-/// Bytes, and how many times batches were exchanged.
+/// The bytes that a process has sent and received, and the number of its exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     sent: usize,
@@ -110,7 +110,7 @@ impl Carrier for Counting {
     }
 }
 
-/// Everything in a report that does not depend on the clock or the machine.
+/// Returns the parts of a report that do not depend on the clock or the machine.
 fn result(report: &Report) -> String {
     let result = Report {
         workers: 0,

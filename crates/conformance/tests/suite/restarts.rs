@@ -1,4 +1,4 @@
-//! Actors that are stopped while supervision restarts them, or their supervisor.
+//! Actors that are stopped while supervision restarts them, and supervisors that are stopped.
 
 use crate::everywhere::config;
 use crate::supervisor::{Note, tell_children};
@@ -17,14 +17,14 @@ on_every_executor! {
     a_supervisor_that_is_stopped_leaves_no_child
 }
 
-/// How many were made, and how many of them there are.
+/// The number of created instances, and the number of live ones.
 #[derive(Clone, Default)]
 struct Count {
     made: Arc<AtomicU32>,
     live: Arc<AtomicU32>,
 }
 
-/// One that is counted as long as it is there.
+/// An instance, which is counted until it is dropped.
 struct One(Count);
 
 impl Count {
@@ -50,7 +50,7 @@ fn config_of(seed: u64) -> Config {
     }
 }
 
-/// A pause of up to `most` microseconds, which also ends at once or after a turn of the others.
+/// Pauses for up to `most` microseconds, for one turn of the other actors, or not at all.
 async fn a_while<C: AsyncContext<Note>>(cx: &mut C, most: u32) {
     match cx.below(4) {
         0 => {}
@@ -62,7 +62,7 @@ async fn a_while<C: AsyncContext<Note>>(cx: &mut C, most: u32) {
     }
 }
 
-/// Panics on request, by its timer, and now and then as it starts.
+/// Panics on request, at some ticks of its timer, and at some of its starts.
 struct Fragile {
     _one: One,
 }
@@ -80,7 +80,7 @@ impl Actor<Note> for Fragile {
     }
 }
 
-/// Each victim is teased by one and stopped by another.
+/// Makes each victim panic repeatedly by one actor, and stops it by another.
 struct Teased {
     victims: u32,
     count: Count,
@@ -132,7 +132,7 @@ impl Experiment<Note> for Teased {
         }
         let made = self.count.made.load(SeqCst);
         let live = self.count.live.load(SeqCst);
-        // Nobody comes back, and nobody ends again.
+        // No victim restarts, and no victim ends twice.
         assert_eq!(cx.recv_timeout(Duration::from_millis(5)).await, None);
         (ended, [made, self.count.made.load(SeqCst)], live)
     }
@@ -178,8 +178,8 @@ async fn child<C: AsyncContext<Note>>(mut cx: C, one: One) {
     }
 }
 
-/// Children of each generation are made to panic and stopped, in any order, by two others; in the end the
-/// supervisor is asked to return, or is stopped.
+/// Two actors make children of each generation panic and stop them, in random order. At the end, the supervisor is
+/// asked to return or is stopped.
 struct Torn {
     strategy: Strategy,
     generations: u32,
@@ -221,7 +221,7 @@ impl Experiment<Note> for Torn {
                 }) => children,
                 Some(Event::Down { who, reason }) if who == supervisor => break reason,
                 Some(_) => continue,
-                // Whoever was to panic had been stopped before.
+                // The child that was to panic had been stopped before.
                 None => Vec::new(),
             };
             generation += 1;
@@ -241,7 +241,7 @@ impl Experiment<Note> for Torn {
                         };
                         match act {
                             Note::Panic => drop(cx.send(child, Note::Panic)),
-                            // One in eight, so that some are left for the next generation.
+                            // One child in eight is stopped, so that some are left for the next generation.
                             _ if cx.below(8) == 0 => cx.stop(child),
                             _ => {}
                         }
@@ -251,7 +251,7 @@ impl Experiment<Note> for Torn {
                 cx.spawn_one("act", act).await;
             }
         };
-        // What stops travels as long as a message does. In virtual time, nothing may depend on the count.
+        // A stop takes the latency of a message. In virtual time, the run must not depend on the counter.
         for _ in 0..50 {
             if !self.is_virtual && count.live.load(SeqCst) == 0 {
                 break;
@@ -288,7 +288,7 @@ fn torn(executor: Executor, stop: bool) {
             let ((reason, live), report) = measure(executor, &config, torn).unwrap();
             let said = format!("{strategy:?}, seed {seed}, {workers} workers");
             assert_eq!(live, 0, "{said}: children are left");
-            // It may have returned before, because every child had been stopped.
+            // The supervisor may have returned before, if all of its children were stopped.
             let expected = [Reason::Returned, Reason::Stopped];
             assert!(
                 expected[..1 + usize::from(stop)].contains(&reason),
@@ -313,7 +313,7 @@ fn a_supervisor_that_is_stopped_leaves_no_child(executor: Executor) {
     torn(executor, true);
 }
 
-/// Ticks once a millisecond, and panics at each tenth tick.
+/// Ticks once per millisecond, and panics at each tenth tick.
 struct Ticking {
     ticks: u32,
     all: Arc<AtomicU32>,

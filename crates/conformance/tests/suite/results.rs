@@ -1,4 +1,5 @@
-//! Tests of the results of a run beside its report: values that actors return at the end, and values that they record.
+//! Tests of the results of a run besides its report: values that actors hand in at the end, and values that they
+//! record.
 
 use crate::everywhere::config;
 use corsair::{
@@ -20,7 +21,7 @@ on_every_executor! {
     who_is_spawned_when_the_run_is_over_is_nobody
 }
 
-/// Adds up its work, records it, and hands in the sum.
+/// Adds up the numbers of its messages, records them, and hands in the sum.
 struct Worker {
     sum: u32,
     results: Results<u32>,
@@ -50,7 +51,7 @@ impl Actor<Note> for Worker {
 
     fn finish<C: Context<Note>>(&mut self, cx: &mut C) {
         assert!(!self.fails, "cannot finish");
-        // It leads nowhere.
+        // A message that is sent at the end of the run does not arrive.
         let me = cx.me();
         cx.send(me, Note::Work(1_000));
         cx.count("finished", 1);
@@ -58,7 +59,7 @@ impl Actor<Note> for Worker {
     }
 }
 
-/// Some workers get work; the first of them ends, the last never begins.
+/// Sends work to all workers but the last; stops the first one.
 struct Works {
     workers: u32,
     results: Results<u32>,
@@ -109,7 +110,7 @@ fn works(workers: u32, results: &Results<u32>) -> Works {
 fn actors_that_live_hand_in_results_when_the_run_is_over(executor: Executor) {
     let results = Results::new();
     let report = run(executor, &config(), works(6, &results)).unwrap();
-    // The first has ended, the last has not begun.
+    // The first worker has ended, and the last one has not begun, so neither hands in a sum.
     let sums: Vec<u32> = results.take().into_iter().map(|(_, sum)| sum).collect();
     assert_eq!(sums, [1, 2, 3, 4].map(|index| 4 * index + 30));
     assert_eq!(
@@ -211,7 +212,7 @@ fn a_panic_as_an_actor_finishes_is_that_actors() {
     }
 }
 
-/// The time at which an actor finishes.
+/// Hands in the time at which it finishes.
 struct Clocked(Results<Time>);
 
 impl Actor<Note> for Clocked {
@@ -254,7 +255,7 @@ fn actors_finish_at_the_time_of_the_runs_end() {
     }
 }
 
-/// Spawns others when the run is over, as it finishes and as it is dropped.
+/// Spawns actors at the end of the run: when it finishes.
 struct Late;
 
 impl Actor<Note> for Late {

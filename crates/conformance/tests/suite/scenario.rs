@@ -1,4 +1,4 @@
-//! A scenario in a line, for tests.
+//! A macro that declares a scenario in one line.
 
 /// Declares a scenario of the module's messages, `Body`: `scenario!(Name { field: Type }, cx, { body })`.
 macro_rules! scenario {

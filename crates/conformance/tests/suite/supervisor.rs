@@ -42,7 +42,7 @@ async fn child<C: AsyncContext<Note>>(mut cx: C) {
     }
 }
 
-/// The work of a supervisor beside supervising: it reports its children to its parent, until it is asked to return.
+/// Sends the children's addresses to the supervisor's parent, until a request to return arrives.
 pub fn tell_children<C: AsyncContext<Note>>(
     cx: &mut C,
     children: &[Addr],
@@ -61,12 +61,12 @@ pub fn tell_children<C: AsyncContext<Note>>(
     Flow::Continue
 }
 
-/// Three children; the root tells those of each generation what to do, and gets all generations and
-/// how the supervisor ended.
+/// A supervisor with three children. The root sends one request to a child of each generation, and returns all
+/// generations, the end of the supervisor and the number of children that still live.
 struct Family {
     strategy: Strategy,
     policy: RestartPolicy,
-    /// By generation: which child, and the request that it gets.
+    /// For each generation, the index of a child and the request that it gets.
     orders: Vec<(usize, Note)>,
 }
 
@@ -114,7 +114,7 @@ impl Experiment<Note> for Family {
                 _ => {}
             }
         };
-        // Whoever still lives answers.
+        // Children that still live answer.
         let mut living = 0;
         for &child in generations.last().into_iter().flatten() {
             let asked = cx.recv_timeout(Duration::ZERO).await;
@@ -145,7 +145,7 @@ fn told(
     measure(executor, &config, family).unwrap().0
 }
 
-/// Which children have another address in the second generation.
+/// Returns the indices of the children whose address differs in the second generation.
 fn restarted(generations: &[Vec<Addr>]) -> Vec<usize> {
     assert_eq!(generations.len(), 2);
     (0..3)
@@ -208,7 +208,7 @@ fn a_supervisor_that_gives_up_returns_and_leaves_no_child(executor: Executor) {
     );
 }
 
-/// All children return: how many generations there were, and how the supervisor ended.
+/// Lets all children return. The value is the number of generations and the end of the supervisor.
 struct Returns;
 
 impl Experiment<Note> for Returns {

@@ -1,5 +1,5 @@
-//! Addresses, and who gets what is sent to them: the same for any number of workers and any
-//! lookahead, also where an address has no actor yet, or none any longer.
+//! Addresses and the delivery of messages to them do not depend on the number of workers or the lookahead, even if an
+//! address has no actor yet, or its actor has ended.
 
 use corsair::{Addr, AsyncContext, Config, Event, Latency, Message, Report, Scenario, Spawn};
 use std::num::NonZeroUsize;
@@ -20,7 +20,7 @@ impl Message for Number {
 const US: Duration = Duration::from_micros(1);
 const MS: Duration = Duration::from_millis(1);
 
-/// Everything in a report that must not depend on how the run was carried out.
+/// Returns the parts of a report that must not depend on the number of workers or the lookahead.
 fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         report.digest,
@@ -32,8 +32,8 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
     )
 }
 
-/// Runs a scenario with one to four workers and several lookaheads, and returns the report that
-/// all of them give.
+/// Runs a scenario with one to four workers and several lookaheads, checks that all reports are equal, and returns one
+/// of them.
 fn same<S: Scenario<Number> + Clone>(config: &Config, scenario: &S) -> Report {
     let mut first: Option<Report> = None;
     for (workers, lookahead) in [
@@ -69,10 +69,10 @@ fn constant() -> Config {
     }
 }
 
-/// Sends to addresses that do not exist, and spawns there while the messages are on their way.
+/// Sends messages to addresses without actors, and spawns actors there while the messages are in flight.
 #[derive(Clone)]
 struct ToTheUnborn {
-    /// How many actors are spawned together.
+    /// The number of actors in each spawn.
     together: u32,
     on_demand: bool,
 }
@@ -82,7 +82,7 @@ impl Scenario<Number> for ToTheUnborn {
         for number in 0..2000 {
             cx.send(Addr::from_u32(number), Number(number));
             cx.send_after(4 * MS, Addr::from_u32(number), Number(number));
-            // Beyond the ring of windows, too.
+            // Due beyond the ring of windows.
             cx.send_after(300 * MS, Addr::from_u32(number), Number(number));
         }
         cx.send(Addr::NONE, Number(0));
@@ -123,7 +123,7 @@ fn a_message_to_an_address_not_yet_given_finds_the_actor_that_is_there_when_it_a
     }
 }
 
-/// An actor that is spoken to in the very moment of its spawn, by one that has guessed its address.
+/// Sends messages to a guessed address around the time at which its actor is spawned.
 #[derive(Clone)]
 struct AtBirth;
 
@@ -135,7 +135,7 @@ impl Scenario<Number> for AtBirth {
             second.as_u32() - first.as_u32()
         };
         let next = first.as_u32() + 2 * step;
-        // The request leaves now; messages arrive before it is done, then, and afterwards.
+        // The request is sent now. Messages arrive before, at and after the time of the spawn.
         let how = Spawn::many(1, "third", "").on_demand();
         cx.spawn_bodies(how, |mut cx: C, _| async move {
             loop {
@@ -162,7 +162,7 @@ fn an_address_is_an_actors_from_one_smallest_latency_after_the_request_on() {
         },
         &AtBirth,
     );
-    // Sent by somebody with the smallest latency, at a time when nothing is there yet.
+    // The message has the smallest latency and is sent while the address has no actor.
     #[derive(Clone)]
     struct Early;
     impl Scenario<Number> for Early {
@@ -179,7 +179,7 @@ fn an_address_is_an_actors_from_one_smallest_latency_after_the_request_on() {
             cx.sleep(3 * MS).await;
         }
     }
-    // The first message arrives at 1 ms, the address is an actor's from 1.5 ms on.
+    // The first message arrives at 1 ms; the address has an actor from 1.5 ms on.
     let report = same(&constant(), &Early);
     assert_eq!((report.delivered(), report.dead()), (1, 1));
 }

@@ -22,7 +22,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A number, or a shared mark whose owners are counted.
+/// A number, or a reference-counted mark that shows leaks.
 #[derive(Clone, Debug, Message)]
 enum Note {
     Number(u32),
@@ -31,7 +31,7 @@ enum Note {
 
 type Body = Note;
 
-/// Enough for three pages of addresses, or for miri's patience.
+/// More than two pages of addresses; fewer under miri, which is slow.
 const GLASSES: u32 = if cfg!(miri) { 50 } else { 600 };
 const US: Duration = Duration::from_micros(1);
 const MS: Duration = Duration::from_millis(1);
@@ -51,7 +51,7 @@ fn run(config: &Config, scenario: impl Scenario<Note>) -> Result<Report, RunErro
 #[test]
 fn timers_fire_to_the_nanosecond() {
     scenario!(Exact {}, cx, {
-        // Within the first window, across windows, and across levels of the wheel.
+        // Delays within the first window, across windows, and in all levels of the timer wheel.
         let delays = [
             1,
             3,
@@ -79,7 +79,7 @@ fn timers_fire_to_the_nanosecond() {
     assert_eq!(report.time, Time::from_nanos(3_600_000_000_007 + 78));
 }
 
-/// Compares events with events that own what cannot be compared.
+/// Compares events whose other messages cannot be compared.
 impl PartialEq for Note {
     fn eq(&self, other: &Note) -> bool {
         match (self, other) {
@@ -150,14 +150,14 @@ fn a_timer_comes_after_the_messages_of_its_instant_and_before_later_ones() {
     assert_eq!(*seen.lock().unwrap(), [1, 100, 101, 2]);
 }
 
-/// A crowd that talks at random: sends near and far ahead, sets timers within and beyond the
-/// window, spawns, stops, asks, and is talked to after its end.
+/// A crowd that acts at random: it sends with short and long delays, sets timers within and beyond the window, spawns,
+/// stops, sends requests, and gets messages after its end.
 struct Crowd {
     members: u32,
     rounds: u32,
 }
 
-/// One of the crowd; at each timer it does something that its random numbers say.
+/// The body of a member; at each timer it performs a random action.
 async fn member<C: AsyncContext<Note>>(mut cx: C, members: u32, rounds: u32) {
     let parent = cx.parent();
     let base = parent.as_u32();
@@ -177,7 +177,7 @@ async fn member<C: AsyncContext<Note>>(mut cx: C, members: u32, rounds: u32) {
                 _ => {}
             }
         }
-        // The crowd was spawned right after its parent, a page further.
+        // The crowd was spawned right after its parent, so its addresses begin at the next page.
         let who = Addr::from_u32(base + 256 + cx.below(members));
         let number = cx.below(1000);
         match cx.below(8) {
@@ -226,7 +226,7 @@ impl Scenario<Note> for Crowd {
     }
 }
 
-/// Everything in a report that must not depend on how the run was carried out.
+/// Returns the parts of a report that must not depend on the number of workers or the lookahead.
 fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         report.digest,
@@ -643,7 +643,7 @@ fn a_run_within_an_actor_leaves_the_outer_one_alone() {
 #[tokio::test]
 async fn an_actor_that_awaits_a_foreign_future_fails_the_run() {
     scenario!(Foreign {}, cx, {
-        // More than are listed, and before the one to be found.
+        // More waiting actors than the report lists, before the sleepers in the order of addresses.
         cx.spawn(
             Spawn::many(1_000, "listener", ""),
             |mut cx: C, _| async move { while let Event::Message { .. } = cx.recv().await {} },

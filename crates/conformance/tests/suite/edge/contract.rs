@@ -1,4 +1,4 @@
-//! Tests of the guarantees of edges: one suite, which runs over every flavour.
+//! Tests of the guarantees of edges. The whole suite runs for every flavour.
 
 use super::flavour::{Drops, Flavour, Rx, Tx, many, until};
 use corsair::edge::{AbortHandle, Options, Overflow, State, TryRecvError, TrySendError};
@@ -275,7 +275,7 @@ fn after_an_abort_nothing_is_sent_or_received_on_any_thread<F: Flavour>() {
                     let result = F::send(&mut tx, drops.message(number));
                     assert!(!before || result.is_err(), "sent after the abort");
                     if result.is_err() {
-                        // The other end must see the abort that this one has seen.
+                        // When the flag is set, the other end must observe the abort as well.
                         aborted.store(true, Ordering::SeqCst);
                         return number + 1;
                     }
@@ -389,7 +389,7 @@ fn the_high_water_mark_is_the_most_that_was_buffered<F: Flavour>() {
     for policy in Overflow::ALL {
         let (mut tx, mut rx) = F::edge(Options::new(8).overflow(policy));
         let meter = tx.meter();
-        // How many are sent, how many are received, the mark then.
+        // The number of sends, the number of receives, and the expected high-water mark after them.
         for (send, recv, mark) in [
             (2, 1, 2),
             (1, 2, 2),
@@ -424,7 +424,7 @@ fn without_statistics_state_and_what_is_buffered_are_told<F: Flavour>() {
 }
 
 fn time_spent_blocked_is_counted_at_either_end<F: Flavour>() {
-    // The clock goes by ticks of some milliseconds.
+    // Blocked time is measured with a clock that has a resolution of some milliseconds.
     let (long, least) = (Duration::from_millis(60), Duration::from_millis(40));
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(1));

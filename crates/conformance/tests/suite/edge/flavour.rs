@@ -1,4 +1,4 @@
-//! All flavours of edges behind one trait, so that one test runs over each; and messages that count.
+//! A trait for all flavours of edges, so that one test runs with each of them; and messages that count their drops.
 
 use corsair::edge::{self, Aborted, Options, Queue, Receiver, Ring, Sender};
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// A flavour, and how a thread waits with it.
+/// A flavour of edge, with the blocking operations of a thread on it.
 pub trait Flavour: 'static {
     type Edge: edge::Flavour<Message>;
 
@@ -20,13 +20,13 @@ pub trait Flavour: 'static {
 pub type Tx<F> = Sender<Message, <F as Flavour>::Edge>;
 pub type Rx<F> = Receiver<Message, <F as Flavour>::Edge>;
 
-/// A ring, waited for in `async` code.
+/// A ring whose ends wait in `async` code.
 pub struct RingAsync;
-/// A ring, blocking.
+/// A ring whose ends block their threads.
 pub struct RingBlocking;
-/// A queue, waited for in `async` code.
+/// A queue whose ends wait in `async` code.
 pub struct QueueAsync;
-/// A queue, blocking.
+/// A queue whose ends block their threads.
 pub struct QueueBlocking;
 
 /// Makes a type a [`Flavour`].
@@ -59,7 +59,7 @@ flavour!(QueueAsync: Queue = edge::queue,
 flavour!(QueueBlocking: Queue = edge::queue,
     Sender::send_blocking, Receiver::recv_blocking);
 
-/// A test of each of these functions on every flavour.
+/// Makes each of these functions a test for every flavour.
 macro_rules! on_every_flavour {
     ($($name:ident)*) => {
         on_every_flavour!(ring_async RingAsync: $($name)*);
@@ -79,7 +79,7 @@ macro_rules! on_every_flavour {
 pub struct Message {
     pub number: usize,
     drops: Arc<AtomicUsize>,
-    /// So that miri sees a message dropped twice.
+    /// Owns memory, so that miri detects a double drop.
     _memory: Box<usize>,
 }
 
@@ -107,7 +107,7 @@ impl Drops {
     }
 }
 
-/// Polls a future on this thread, which sleeps in between.
+/// Polls a future to completion on this thread, which is parked between polls.
 pub fn wait<R>(future: impl Future<Output = R>) -> R {
     struct Sleeper(Thread);
     impl Wake for Sleeper {
@@ -130,14 +130,14 @@ pub fn once<R>(future: impl Future<Output = R>) -> Poll<R> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Waits until something has happened on another thread.
+/// Waits until `happened` returns true.
 pub fn until(happened: impl Fn() -> bool) {
     while !happened() {
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Fewer under miri.
+/// Returns `count`, or a smaller number under miri.
 pub const fn many(count: usize) -> usize {
     if cfg!(miri) { count / 1_000 + 6 } else { count }
 }

@@ -1,4 +1,4 @@
-//! Graphs of edges: fan-out, merge, and aborts that go through them.
+//! Graphs of edges: fan-out, merge, and the propagation of aborts.
 
 use super::flavour::{many, once, wait};
 use corsair::edge::{self, AbortHandle, FanOut, Flavour, Merge, Options, Receiver, Sender};
@@ -107,7 +107,7 @@ fn an_aborted_edge_leaves_the_fan_out_and_the_last_one_ends_it() {
     let mut all: FanOut<_> = [tx, other].into_iter().collect();
     all.send_blocking(1).expect("there are two");
     drop(first);
-    // The other one is full: so it is waited for, and aborted during the wait.
+    // The second edge is full, so the fan-out waits for it. The edge is aborted during this wait.
     let waiting = thread::spawn(move || {
         let refused = all.send_blocking(2).expect_err("no receiver is left");
         (refused.into_inner(), all.len())
@@ -148,7 +148,7 @@ fn a_merge_reads_its_edges_in_turns() {
     assert_eq!(all.try_recv(), Err(TryRecvError::Closed));
 }
 
-/// Everything from three threads, by one way of waiting.
+/// Merges the messages of three threads with the given receive function.
 fn merge_from_threads<F: Flavour<usize>>(
     edge: impl Fn() -> (Sender<usize, F>, Receiver<usize, F>),
     mut recv: impl FnMut(&mut Merge<usize, F>) -> Option<usize>,
@@ -238,7 +238,7 @@ fn an_abort_goes_through_fan_out_and_merge_in_either_direction() {
         let (second, two) = edge::ring::<u32>(Options::new(2));
         let spread: FanOut<_> = [first, second].into_iter().collect();
         let gather: Merge<_> = [one, two].into_iter().collect();
-        // Passes on what comes; drops its own ends when it cannot.
+        // Passes on all messages; drops its ends when it cannot pass one on.
         let node = thread::spawn(move || {
             let (mut input, mut spread) = (input, spread);
             while let Some(message) = input.recv_blocking() {

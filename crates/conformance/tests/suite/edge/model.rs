@@ -1,4 +1,4 @@
-//! Any sequence of operations on an edge does what a plain queue does.
+//! Any sequence of operations on an edge has the same results as on a plain queue.
 
 use super::flavour::{Drops, Flavour, Message, QueueBlocking, RingBlocking, Rx, Tx};
 use corsair::edge::{self, Options, Overflow, Queue, Receiver, Ring, Sender, State};
@@ -6,7 +6,7 @@ use corsair::edge::{TryRecvError, TrySendError, Weigh};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// One call of either end.
+/// One operation on either end.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Send,
@@ -31,7 +31,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     prop::collection::vec(call, 0..120)
 }
 
-/// What an edge does, in the simplest way.
+/// The simplest correct implementation of an edge.
 struct Model {
     queue: VecDeque<usize>,
     capacity: usize,
@@ -109,7 +109,7 @@ impl Model {
     }
 }
 
-/// Makes the calls to an edge and to the model, and compares everything that can be seen.
+/// Applies the calls to an edge and to the model, and compares all observable results.
 fn compare<F: Flavour>(
     calls: &[Call],
     capacity: usize,
@@ -208,7 +208,7 @@ fn compare<F: Flavour>(
     assert_eq!(drops.count(), made);
 }
 
-/// Messages of different weights, some of nothing and some of more than most limits.
+/// Weighs messages by their number: some weigh nothing, and some more than most limits.
 struct ByNumber;
 
 fn weight(number: usize) -> u64 {

@@ -1,4 +1,4 @@
-//! Edges of many senders: clones, their order, and the rendezvous.
+//! Edges with many senders: clones, the order of messages, and rendezvous.
 
 use super::flavour::{Drops, many, once, until, wait};
 use corsair::edge::{
@@ -249,7 +249,7 @@ fn at_a_rendezvous_a_waiting_receiver_is_given_the_message() {
     assert_eq!(tx.try_send(2), Err(TrySendError::Full(2)), "it has one");
     assert_eq!(rx.poll_recv(&mut context), Poll::Ready(Some(1)));
 
-    // One that stops waiting takes nothing with it.
+    // A cancelled receive takes no message.
     assert!(once(rx.recv()).is_pending());
     assert_eq!(tx.try_send(3), Err(TrySendError::Full(3)));
 
@@ -302,7 +302,7 @@ fn a_batch_that_waits_comes_back_whole_when_it_is_dropped() {
             let mut send = pin!(tx.send_all(&mut batch));
             let mut context = Context::from_waker(Waker::noop());
             assert!(send.as_mut().poll(&mut context).is_pending());
-            // The first of the rest goes in while it waits.
+            // The receive frees a slot, which the waiting send fills with its next message.
             rx.try_recv_many(&mut out, 1).expect("there is one");
         }
         let taken = out.len() + rx.buffered();

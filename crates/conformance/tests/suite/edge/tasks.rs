@@ -1,11 +1,11 @@
-//! Edges in `async` code: futures that are dropped half-way, batches, and tasks under load.
+//! Edges in `async` code: futures that are dropped before completion, batches, and tasks under load.
 
 use super::flavour::{Drops, Flavour, many, once, wait};
 use corsair::edge::{AbortHandle, Options, Overflow, State, TryRecvError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// Runs a test with both flavours.
+/// Makes each of these functions a test for both flavours.
 macro_rules! on_every_async_flavour {
     ($($name:ident)*) => {
         mod over_ring { $(#[test] fn $name() { super::$name::<crate::edge::flavour::RingAsync>(); })* }

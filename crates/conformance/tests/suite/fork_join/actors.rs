@@ -17,7 +17,7 @@ const EXECUTORS: [Executor; 4] = [
     Executor::Pool,
 ];
 
-/// How actors fork.
+/// The form of fork-join that an actor uses.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// Closures, on the global pool.
@@ -55,7 +55,7 @@ fn futures(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
-/// Adds up what it is asked to, and says in its answer at what time it has done so.
+/// Adds up the requested ranges, and records the virtual time of each answer.
 async fn adder<C: AsyncContext<Msg>>(mut cx: C, form: Form, times: Arc<Mutex<Vec<u64>>>) {
     loop {
         let Event::Message {
@@ -112,7 +112,8 @@ impl Scenario<Msg> for Sums {
     }
 }
 
-/// Runs the scenario; the totals in the order in which they came, and the actors' times.
+/// Runs the scenario. Returns the totals in the order of their arrival, the times at the actors, and the time at the
+/// end.
 fn sums(executor: Executor, form: Form) -> (Vec<u64>, Vec<u64>, u64) {
     let (times, totals) = (Arc::default(), Arc::default());
     let scenario = Sums {

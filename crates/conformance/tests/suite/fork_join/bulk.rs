@@ -1,4 +1,4 @@
-//! Slices and ranges: each item once, results in order.
+//! Slices and ranges: each item is processed once, and results are in order.
 
 use corsair::fork_join::{Divisible, for_each, map, reduce};
 use proptest::prelude::*;

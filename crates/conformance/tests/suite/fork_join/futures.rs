@@ -28,7 +28,7 @@ fn sum(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
-/// Not ready the first time.
+/// A future that is pending at its first poll and ready at its second.
 struct Yield(bool);
 
 impl Future for Yield {
@@ -43,7 +43,7 @@ impl Future for Yield {
     }
 }
 
-/// A sum whose leaves wait once.
+/// A sum in which each leaf is pending once.
 fn waiting_sum(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     async move {
         if low == high {
@@ -56,7 +56,7 @@ fn waiting_sum(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
-/// Counts itself among the living.
+/// Increments a counter of live values, and decrements it when dropped.
 struct Alive(Arc<AtomicUsize>);
 
 impl Alive {
@@ -185,7 +185,7 @@ fn of_two_panics_the_first_halfs_comes_out() {
     assert_eq!(message(&*panic), "first");
 }
 
-/// A chain of `count` joins in the first half, or in the second.
+/// Returns a chain of `left` nested joins, in the first half if `first` is set and in the second otherwise.
 fn chain(left: u64, first: bool, leaf: bool) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     Box::pin(async move {
         if left == 0 {
@@ -238,7 +238,7 @@ fn dropping_a_join_drops_halves_that_wait_before_it_returns() {
     assert_eq!(left, (2, 0));
 }
 
-/// A tree of which every leaf waits for ever.
+/// A binary tree of joins in which every leaf waits for ever.
 fn stuck(depth: u32, alive: Arc<AtomicUsize>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let me = Alive::new(&alive);
@@ -302,7 +302,7 @@ fn a_waiting_chain_deeper_than_a_stack_can_be_dropped() {
     assert_eq!(bottom.load(Ordering::Relaxed), 0);
 }
 
-/// Keeps its waker where the test finds it, and waits until it is polled again.
+/// Pushes its waker to a list that the test reads, and is pending once.
 struct KeepWaker(Arc<Mutex<Vec<Waker>>>, bool);
 
 impl Future for KeepWaker {

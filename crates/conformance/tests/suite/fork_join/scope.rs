@@ -1,4 +1,4 @@
-//! Scopes: everything spawned is over when the scope is.
+//! Scopes: all spawned work ends before the scope returns.
 
 use corsair::fork_join::{Pool, Scope, join, scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
-//! In virtual time the same scenario does the same, whatever the workers, the window and the form
-//! of the pirates.
+//! In virtual time, the result of a scenario does not depend on the number of workers, the window or the form of the
+//! pirates.
 
 use corsair::fsm::{self, Form, Fsm, Tally};
 use corsair::{Config, Executor, Latency};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The result of a run: its digest, its tally, and how many messages it delivered.
+/// Returns the digest of a run, its tally, and the number of delivered messages.
 fn outcome(config: &Config, workers: usize, fsm: Fsm) -> (u64, Tally, u64) {
     let workers = NonZeroUsize::new(workers).expect("at least one worker");
     let config = Config {

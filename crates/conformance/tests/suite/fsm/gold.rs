@@ -1,10 +1,10 @@
-//! Every piece of gold and every pirate comes back to the FSM, on every executor.
+//! All gold and all pirates return to the FSM, on every executor.
 
 use corsair::fsm::{self, Form, Fsm, Tally};
 use corsair::{Config, Executor, Report};
 use std::time::Duration;
 
-/// All executors, and for each a population that it can hold.
+/// All executors, each with a population that it supports.
 const EXECUTORS: [(Executor, u32); 4] = [
     (Executor::Virtual, 3_000),
     (Executor::Tokio, 3_000),
@@ -20,7 +20,7 @@ fn run(executor: Executor, fsm: Fsm) -> (Report, Tally) {
     }
 }
 
-/// How many messages of this kind were delivered.
+/// Returns the number of delivered messages of this kind.
 fn delivered(report: &Report, kind: &str) -> u64 {
     report
         .messages

@@ -1,12 +1,12 @@
-//! The FSM ends and reports what is missing, also where messages are lost or the run is cancelled.
+//! The FSM ends and reports missing pirates and gold, even if messages are lost or the run is cancelled.
 
 use corsair::fsm::{self, Form, Fsm};
 use corsair::{CancelToken, Config, DeadLetters, Executor, Outcome, Overflow};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Runs pirates with mailboxes of one message, which drop what does not fit; with both policies side by side,
-/// as each waits most of its time.
+/// Runs pirates whose mailboxes hold one message and drop further ones. Both drop policies run at the same time,
+/// because each spends most of its time waiting.
 fn ends_and_counts_what_was_dropped(executor: Executor) {
     let ends_with = |overflow| {
         let config = Config {

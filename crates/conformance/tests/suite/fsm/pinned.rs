@@ -1,5 +1,5 @@
-//! Digests of a few runs, to the bit. One that changes is a change of results for everybody who has
-//! noted a seed: say why in CHANGELOG.md, and only then here.
+//! The exact digests of a few runs. If one changes, the results change for everybody who has noted a seed: explain the
+//! change in CHANGELOG.md before changing the digest here.
 
 use corsair::fsm::{self, Fsm};
 use corsair::{Config, Executor, Latency};

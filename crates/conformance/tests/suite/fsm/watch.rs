@@ -1,5 +1,5 @@
-//! A watch gets the events in the order that its documentation promises; and a run that
-//! starts from a network starts from exactly that.
+//! A watch is called in the order that its documentation promises. A run that starts from a network has exactly the
+//! edges of the network.
 
 use corsair::fsm::{self, Form, Fsm, Msg, Network, PirateWatch, Tally, Watch};
 use corsair::{Addr, AddrRange, Config, Envelope, Executor, Time};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Writes down everything.
+/// Records all calls.
 #[derive(Clone, Debug, Default)]
 struct Log(Arc<Mutex<Lines>>);
 
@@ -20,7 +20,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// The edges by the pirates' indices, in order.
+    /// Returns the edges as pairs of the pirates' indices, sorted.
     fn edges(&self) -> Vec<(u32, u32)> {
         let pirates = self.pirates.expect("the pirates were spawned");
         let index = |pirate| pirates.index_of(pirate).expect("an edge is among pirates");
@@ -153,7 +153,7 @@ fn every_message_is_told_with_its_receiver() {
     }
 }
 
-/// A ring in which each knows the next few, in falling order.
+/// Returns a ring in which each pirate knows the next `each` pirates, in descending order.
 fn ring(count: u32, each: u32) -> Network {
     let names = (0..count).map(|i| format!("old{i}")).collect();
     let edges = (0..count).flat_map(|i| (1..=each).rev().map(move |step| (i, (i + step) % count)));
@@ -180,7 +180,7 @@ fn pirates_of_a_network_know_exactly_its_edges() {
 
 #[test]
 fn full_pirates_of_a_network_stay_as_they_are_however_they_chat() {
-    // A millisecond is less than the time it takes to tell all of them who knows whom.
+    // Chats begin after one millisecond, before all pirates have received their edges.
     let network = ring(20_000, 10);
     let mut expected: Vec<_> = network.edges().collect();
     let chat = Some(Duration::from_millis(1));

@@ -77,7 +77,8 @@ fn what_is_due_far_ahead_and_windows_of_any_width_change_nothing() {
 // Guarantee: cluster-1.
 #[test]
 fn windows_of_megabytes_arrive_complete() {
-    // 4,096 pirates say goodbye at once, half of them in the other process. The FSM's message to each is made there.
+    // 4,096 pirates say goodbye at once, half of them in the second process, which also creates the FSM's messages to
+    // them.
     let scenario = Fsm {
         population: 40_000,
         talk: Duration::ZERO,

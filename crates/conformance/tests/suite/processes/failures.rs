@@ -1,4 +1,4 @@
-//! A process that cannot continue ends its part with a sentence, and the parts of all others.
+//! A process that cannot continue ends its part and the parts of all others with an error.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn scenario() -> Fsm {
     }
 }
 
-/// A carrier that breaks, or brings other bytes, at an exchange.
+/// A carrier whose exchange fails, or delivers changed bytes, after a number of exchanges.
 struct Faulty {
     carrier: ThreadCarrier,
     left: u32,
@@ -33,7 +33,7 @@ impl Carrier for Faulty {
     }
 }
 
-/// The sentences with which three processes of two workers end, of which the second one has a fault.
+/// Returns the errors of three processes with two workers each, of which the second one has a faulty carrier.
 fn sentences(fault: fn(&mut [Vec<u8>]) -> Result<(), ProcessLost>) -> Vec<String> {
     let one = |(process, carrier)| {
         let left = if process == 1 { 50 } else { u32::MAX };

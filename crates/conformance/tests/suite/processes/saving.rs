@@ -1,4 +1,4 @@
-//! A run over several processes that is saved, and continues over others.
+//! A run over several processes is saved, and continues on other numbers of processes.
 
 use super::{result, run_from, run_until};
 use crate::held::hold;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Keeps in memory what all processes have saved.
+/// Stores the checkpoints of all processes in memory.
 #[derive(Default)]
 struct Kept {
-    /// How often it was asked whether the run is to be saved: it is twice.
+    /// The number of calls of `wanted`, which requests two checkpoints in all.
     asked: AtomicU64,
     times: Vec<Time>,
     parts: Mutex<Vec<SavedPart>>,
@@ -34,7 +34,7 @@ impl Saving for Kept {
 }
 
 impl Kept {
-    /// The points of virtual time at which it was saved, and what was saved there.
+    /// Returns the snapshots with their points of virtual time.
     fn snapshots(self, workers: usize) -> Vec<(Time, Snapshot)> {
         let mut parts = self.parts.into_inner().unwrap();
         parts.sort_by_key(|part| (part.number, part.worker));
@@ -79,7 +79,7 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
     let (saved, ..) = run_from(&config, &scenario, (2, 2), None, Some(&kept));
     assert_eq!(result(&saved.unwrap()), result(&alone));
     let snapshots = kept.snapshots(4);
-    // Twice because that was wanted, and when it was set.
+    // Two snapshots were requested by `wanted`, and two by `times`.
     let times: Vec<Time> = snapshots.iter().map(|(time, _)| *time).collect();
     assert_eq!(times.len(), 4, "{times:?}");
     assert!(times.is_sorted() && times[0] > Time::ZERO, "{times:?}");
@@ -91,7 +91,7 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
         let (resumed, ..) = run_from(&config, &scenario, over, Some(snapshot), None);
         assert_eq!(result(&resumed.unwrap()), result(&alone), "over {over:?}");
     }
-    // And the part that one process has saved.
+    // A snapshot of a run in one process continues on two processes.
     let mut simulation = hold(&config, &scenario, None).simulation;
     simulation.run_until(millis(50));
     let snapshot = simulation.snapshot().unwrap();
@@ -119,14 +119,14 @@ fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_un
         assert_eq!(tally, None);
         let snapshots = kept.snapshots(4);
         assert!(snapshots.iter().all(|(time, _)| *time <= until));
-        // It continues from there, and from what was saved before, to the same result.
+        // From each of these snapshots, a run continues to the same result.
         for (_, snapshot) in &snapshots {
             let from = Some(snapshot);
             let (report, ..) = run_until(&config, &scenario, (3, 1), from, None, stop);
             assert_eq!(report.unwrap().digest, expected.digest, "until {until}");
         }
     }
-    // The end comes before: then it is as ever.
+    // The run ends before `until`: its result is the usual one.
     let (alone, counted) = fsm::run(Executor::Virtual, &config, scenario.clone()).unwrap();
     let stop = Some(micros(1_000_000_000));
     let (report, tally, _) = run_until(&config, &scenario, (2, 1), None, None, stop);
@@ -134,7 +134,7 @@ fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_un
     assert_eq!(tally, counted);
 }
 
-/// A part that counts how much is read of it.
+/// A stored part that counts the bytes that are read from it.
 struct Watched {
     part: Vec<u8>,
     read: Arc<AtomicU64>,
@@ -178,7 +178,7 @@ fn each_process_reads_of_a_saved_run_what_its_own_shards_need() {
     let (resumed, ..) = run_from(&config, &scenario, (4, 1), Some(&snapshot), None);
     assert_eq!(resumed.unwrap().digest, alone.digest);
     let read = read.load(Ordering::Relaxed);
-    // All of it once, and the index once for each process.
+    // Each part is read once, and the index once by each process.
     assert!(read >= bytes as u64, "{read} of {bytes}");
     assert!(read < bytes as u64 * 11 / 10, "{read} of {bytes}");
 }

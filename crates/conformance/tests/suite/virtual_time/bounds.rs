@@ -175,7 +175,7 @@ fn a_million_answered_requests_leave_no_timers_behind() {
                 let answer = cx.ask(echo, Number(number), Duration::from_secs(1 << 30));
                 answer.await.unwrap();
             }
-            // A sleep that is dropped is forgotten, too.
+            // The timer of a dropped sleep is removed, too.
             futures_util::future::select(
                 Box::pin(cx.sleep(Duration::from_secs(1 << 30))),
                 std::future::ready(()),
@@ -205,7 +205,7 @@ fn a_combinator_with_wakers_of_its_own_works_within_a_body() {
                     Event::Message { body, .. } => sum += body.0,
                     other => panic!("{other:?}"),
                 }
-                // A yield in between must not lose anything.
+                // A yield between two events must not lose either of them.
                 tokio::task::yield_now().await;
                 cx.sleep(MS).await;
             }
@@ -297,7 +297,7 @@ fn a_panic_in_a_destructor_at_the_end_of_the_run_is_that_actors() {
     }
 }
 
-// Its windows are dense enough for other threads.
+// A scenario whose windows are dense enough for several threads.
 scenario!(
     #[derive(Clone)]
     Busy {},
@@ -319,10 +319,10 @@ scenario!(
     }
 );
 
-/// Set in a process that this test program has started.
+/// An environment variable that is set in processes that this test program has started.
 const CHILD: &str = "CORSAIR_TEST_CHILD";
 
-/// Runs the current test again in a process that a shell starts after this command. What it prints.
+/// Runs the current test again in a process, after a shell has run the command `before`. Returns its output on stderr.
 fn again(before: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let name = std::thread::current().name().map(str::to_owned);
@@ -350,7 +350,7 @@ fn a_thread_that_cannot_be_started_is_an_error() {
         eprintln!("refused");
         return;
     }
-    // No stack can be that large.
+    // No thread can have a stack of this size.
     let text = again(&format!("export RUST_MIN_STACK={}", 1u64 << 47));
     assert!(text.contains("refused"), "{text}");
 }
@@ -379,7 +379,7 @@ fn more_workers_than_there_is_memory_for_are_an_error() {
         eprintln!("refused");
         return;
     }
-    // Enough for the threads of two workers, and too little for what a thousand write for each other.
+    // Enough memory for two workers, but not for the buffers of a thousand workers.
     for mebibytes in [300, 1000, 2000] {
         let text = again(&format!("ulimit -v {}", mebibytes << 10));
         assert!(text.contains("refused"), "{text}");

@@ -1,4 +1,4 @@
-//! Whatever two runs of a scenario do differently is reported.
+//! Every difference between two runs of a scenario is reported.
 
 use super::config;
 use corsair::{
@@ -12,13 +12,13 @@ const MS: Duration = Duration::from_millis(1);
 #[derive(Debug, Message)]
 struct Nothing;
 
-/// What depends on something else than the context: 0 in the first run, 1 in the second.
+/// A root whose action depends on the number of the run, which is 0 or 1.
 struct Act {
     act: fn(u32) -> What,
     run: u32,
 }
 
-/// What the root does.
+/// An action of the root.
 enum What {
     Spawn(Spawn),
     Stop(u32),
@@ -111,7 +111,7 @@ fn what_is_recorded_differently_is_told_with_its_name() {
     );
 }
 
-/// All of that at once, but the same in both runs, and a gauge that is not a number.
+/// Performs all of these actions, but the same ones in both runs. One gauge is not a number.
 struct Same;
 
 impl Scenario<Nothing> for Same {
@@ -147,7 +147,7 @@ fn a_scenario_that_does_the_same_twice_is_no_difference() {
     assert!(report.dead() > 0 && report.ended > 200);
 }
 
-/// One of two runs panics, after both have done the same.
+/// Panics in one of two runs, after equal events in both.
 struct Sometimes(u32);
 
 impl Scenario<Nothing> for Sometimes {

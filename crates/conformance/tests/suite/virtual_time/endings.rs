@@ -1,4 +1,5 @@
-//! The end of a run in virtual time: destructors that panic, or use their context, whatever the number of workers.
+//! The end of a run in virtual time: destructors that panic or use their context. The result does not depend on the
+//! number of workers.
 
 use super::number::MS;
 use corsair::{
@@ -28,18 +29,18 @@ fn config(workers: usize) -> Config {
     }
 }
 
-/// Where messages are that nobody receives.
+/// The location of messages that no actor receives.
 #[derive(Clone, Copy, Debug)]
 enum Unread {
-    /// On their way when the root ends.
+    /// In flight when the root ends.
     OnTheWay,
-    /// On their way for longer than the engine looks ahead.
+    /// In flight for longer than the ring of windows.
     Far,
     /// Skipped by a selective receive.
     Stashed,
     /// Sent to an actor that has ended.
     Dead,
-    /// Due after the end that is set, in the window in which that is.
+    /// Due after the configured end, but in the same window.
     AfterTheEnd,
 }
 
@@ -106,7 +107,7 @@ fn a_message_that_panics_as_it_is_dropped_is_a_panic_of_its_receiver() {
         let one = told(1);
         let whose = match unread {
             Unread::Dead => 11,
-            // The root's panic is reported first, because it is due at the same time.
+            // The panic of actor 10 comes first in the order of addresses.
             _ => 10,
         };
         assert_eq!(one.name, format!("victim{whose}"), "{unread:?}: {one:?}");
@@ -150,7 +151,7 @@ fn a_simulation_that_is_dropped_drops_messages_that_panic_quietly() {
     }
 }
 
-/// Handlers that must have been asked to stop before they are dropped.
+/// A handler that must be asked to stop before it is dropped.
 struct Careful;
 
 impl Drop for Careful {
@@ -171,7 +172,7 @@ impl Actor<Job> for Careful {
     }
 }
 
-/// One of many fails while the others wait, each for its own time.
+/// One of many actors fails while the others wait, each for a different time.
 struct Failing;
 
 impl Scenario<Job> for Failing {
@@ -204,7 +205,7 @@ fn the_cause_of_a_failed_run_is_told_and_not_what_it_does_to_those_who_wait() {
     }
 }
 
-/// Ends, and lets careful handlers be dropped.
+/// Ends while `Careful` handlers wait, and drops them.
 struct Ending;
 
 impl Scenario<Job> for Ending {
@@ -234,7 +235,7 @@ fn a_panic_at_the_end_of_a_run_is_told_with_the_time_of_the_end() {
     }
 }
 
-/// Uses its context as it is dropped.
+/// Sends and draws through its context when it is dropped.
 struct LastWords<C: Context<Job>>(C, Addr);
 
 impl<C: Context<Job>> Drop for LastWords<C> {
@@ -247,7 +248,7 @@ impl<C: Context<Job>> Drop for LastWords<C> {
     }
 }
 
-/// Bodies that are dropped at the end, behind a network that loses and doubles.
+/// Actors whose bodies are dropped at the end, with a network that loses and duplicates messages.
 struct Words;
 
 impl Scenario<Job> for Words {
@@ -258,7 +259,7 @@ impl Scenario<Job> for Words {
             let mut words = LastWords(cx, root);
             words.0.timer(Duration::from_secs(9), Token::new(index));
             let mut drawn = 0;
-            // Whoever is asked what it waits for draws once more.
+            // A deadlock report polls the body, which draws one more number.
             std::future::poll_fn(|_| {
                 drawn += words.0.random() % 2;
                 std::task::Poll::<()>::Pending

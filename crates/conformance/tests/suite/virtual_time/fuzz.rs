@@ -1,5 +1,6 @@
-//! Whole scenarios at random, run in several ways, also with pauses: results, reports, what actors saw, and that
-//! nothing is left in memory. `cargo run -p corsair-conformance --example fuzz` continues where these end.
+//! Runs random scenarios in several ways, some of them with pauses, and compares results, reports and the events of
+//! actors. Afterwards no message may be left in memory. `cargo run -p corsair-conformance --example fuzz` runs further
+//! cases.
 
 mod case;
 
@@ -18,7 +19,7 @@ fn random_scenarios_are_the_same_for_any_workers_and_lookahead() {
     }
 }
 
-/// Cases in which something was wrong once, and is not again: the first did not end.
+/// Cases that once revealed a fault; the first one did not end.
 #[test]
 fn cases_that_were_wrong_once_are_right() {
     const PATIENCE: Duration = Duration::from_secs(120);

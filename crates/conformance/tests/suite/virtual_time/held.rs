@@ -1,4 +1,4 @@
-//! A run that its caller drives: where it ends, what cannot be injected, and its pace.
+//! A run that its caller drives: its end, messages that cannot be injected, and its pace.
 
 use super::config;
 use corsair::{
@@ -12,7 +12,7 @@ const MS: Duration = Duration::from_millis(1);
 #[derive(Debug, Message)]
 struct Nothing;
 
-/// Sleeps so long, again and again.
+/// Sleeps for the duration `each`, `times` times.
 struct Sleeper {
     each: Duration,
     times: u32,
@@ -52,7 +52,7 @@ fn nothing_is_injected_where_the_run_has_been_not_even_at_its_start() {
     }
 }
 
-/// Advances in some way, until that says that there is nothing more.
+/// A way to advance a run; returns false when the run is over.
 type GoOn = fn(&mut Simulation<Nothing>) -> bool;
 
 // Guarantee: core-51.
@@ -95,7 +95,7 @@ fn a_run_with_an_end_is_over_there_however_it_is_told_to_go_on() {
     }
 }
 
-/// The root has a timer beyond the run's end, and hears from another before.
+/// The root has a timer beyond the end of the run, and receives a message before the end.
 struct Late;
 
 impl Scenario<Nothing> for Late {
@@ -129,7 +129,7 @@ fn an_actors_timer_beyond_the_end_hides_no_event_that_is_still_to_come_for_it() 
     assert_eq!(simulation.report().delivered(), 1);
 }
 
-/// The least time that this takes of some attempts, so that a machine with other things to do has no say.
+/// Returns the shortest duration of up to eight attempts, so that other load on the machine does not matter.
 fn least(enough: Duration, act: impl Fn()) -> Duration {
     let mut least = Duration::MAX;
     for _ in 0..8 {

@@ -1,4 +1,5 @@
-//! Sending to many in virtual time: the same whoever makes the messages, and what goes wrong is reported.
+//! Messages to ranges of actors in virtual time: the result does not depend on the thread that makes the messages, and
+//! panics are reported.
 
 use super::number::{MS, Number, config, run};
 use corsair::{
@@ -8,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Six pages of addresses and a bit, or what miri has patience for.
+/// More than six pages of addresses; fewer under miri, which is slow.
 const CROWD: u32 = if cfg!(miri) { 12 } else { 1600 };
 
-/// Of two speakers, both in the last page, each says something to all, but cannot to three of them.
+/// Two speakers, both in the last page of addresses, each send a message to all actors. Making some of these messages
+/// panics.
 #[derive(Clone)]
 struct Speakers {
     heard: Arc<AtomicU32>,
@@ -34,7 +36,7 @@ impl Scenario<Number> for Speakers {
                             assert!(to == 0 || to % (CROWD / 3) > 0, "{index} to {to}");
                             [Number(to.into())]
                         });
-                        // It has moved on.
+                        // Each speaker has handled another event before its messages are made.
                         cx.send(all.get(1), Number(7));
                     }
                     loop {
@@ -52,7 +54,7 @@ impl Scenario<Number> for Speakers {
     }
 }
 
-/// What comes of it, which is the same in all ways to run it.
+/// Runs the scenario in several ways, checks that all have the same result, and returns it.
 fn in_all_ways(panics: Panics, what: impl Fn(Result<Report, RunError>, u32) -> String) -> String {
     let mut first = None;
     for (workers, lookahead, traces) in [
@@ -75,7 +77,7 @@ fn in_all_ways(panics: Panics, what: impl Fn(Result<Report, RunError>, u32) -> S
             };
             let result = if pauses {
                 let mut simulation = Simulation::new(&config, speakers).unwrap();
-                // Within the window in which they speak, and after it.
+                // Pauses within the window in which they speak, and after it.
                 for micros in [0, 2_000, 3_000, 3_001, 3_500, 4_000] {
                     simulation.run_until(Time::ZERO.after(Duration::from_micros(micros)));
                 }
@@ -120,7 +122,7 @@ fn the_first_message_that_cannot_be_made_ends_the_run() {
         let Err(RunError::Panicked { panic, .. }) = result else {
             panic!("{result:?}")
         };
-        // How many have heard of it when the run is stopped, the lookahead decides.
+        // The number of messages received before the end of the run depends on the lookahead, so it is not compared.
         panic.to_string()
     });
     assert!(reported.contains("making its messages for"), "{reported}");

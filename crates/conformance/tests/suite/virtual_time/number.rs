@@ -1,4 +1,4 @@
-//! Numbers as messages, all of which travel for a millisecond.
+//! Messages that are numbers, with a latency of one millisecond.
 
 use corsair::{AsyncContext, Config, Latency, Message, Report, RunError, Scenario};
 use std::num::NonZeroUsize;
@@ -23,7 +23,7 @@ pub fn run(config: &Config, scenario: impl Scenario<Number>) -> Result<Report, R
     corsair::simulate(config, scenario)
 }
 
-/// Answers each request with nine.
+/// Answers each request with the number nine.
 pub async fn nine<C: AsyncContext<Number>>(mut cx: C) {
     loop {
         cx.recv().await;

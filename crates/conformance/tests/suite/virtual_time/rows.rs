@@ -1,5 +1,5 @@
-//! Rows: messages that reach one actor at one instant. A body takes them without returning to the engine in between, and
-//! everything is as for a handler, which gets them one by one.
+//! Rows: several messages that reach one actor at one instant. An async body receives them without returning to the
+//! engine in between; the result must be the same as for a handler, which gets them one at a time.
 
 use super::number::{MS, Number, config};
 use corsair::{
@@ -8,12 +8,12 @@ use corsair::{
 };
 use std::time::Duration;
 
-/// What a receiver does with one of the messages of its rows.
+/// The action of a receiver at one of the messages of its rows.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     End,
     Panic,
-    /// Fails while the message is counted.
+    /// Panics while the engine computes the message's fingerprint.
     PanicInFingerprint,
     SendSelf,
     TimerNow,
@@ -31,7 +31,7 @@ const ACTS: [Act; 6] = [
 
 const BAD: u64 = 1 << 40;
 
-/// A number that may refuse to be counted.
+/// A number whose fingerprint panics for some values.
 #[derive(Debug)]
 struct Counted(u64);
 
@@ -117,7 +117,7 @@ impl Scenario<Counted> for Rows {
         } else {
             cx.spawn_actors(spawn, make).await
         };
-        // Rows of one sender and, because they come at one instant, of several.
+        // Each sender sends rows. Because all rows arrive at one instant, they also form rows of several senders.
         let senders = Spawn::many(3, "sender", "");
         cx.spawn(senders, move |mut cx: C, sender| async move {
             for to in receivers.iter() {
@@ -135,7 +135,7 @@ impl Scenario<Counted> for Rows {
     }
 }
 
-/// What both forms are to have in common.
+/// Returns the results that must be the same for both forms.
 fn told(result: Result<Report, RunError>) -> String {
     let (end, report) = match result {
         Ok(report) => ("ok".to_owned(), report),
@@ -216,7 +216,7 @@ fn a_body_that_waits_for_something_else_within_a_row_stashes_the_rest() {
     }
 }
 
-/// Two futures of one body, one of which receives while the other counts how often it is polled.
+/// Polls two futures in one body: one receives, and the other counts its polls.
 #[test]
 fn a_row_reaches_futures_that_are_polled_together() {
     struct Joins;

@@ -36,7 +36,7 @@ enum Word {
     Leave,
 }
 
-/// Does, for each event, one of all things that an actor can do.
+/// At each event, performs one of the actions that an actor can perform.
 #[derive(Clone, Serialize, Deserialize, Kind)]
 #[kind(name = "busy")]
 struct Busy {
@@ -151,7 +151,7 @@ impl Actor<Word> for Busy {
     }
 }
 
-/// Spawns, waits in every way, and says goodbye.
+/// Spawns actors, waits in every possible way, and ends the actors.
 #[derive(Clone, Serialize, Deserialize, Kind)]
 #[kind(name = "overseer")]
 struct Overseer {
@@ -183,7 +183,7 @@ impl Script<Word> for Overseer {
         let actors = self.actors.unwrap_or(AddrRange::new(Addr::NONE, 0));
         match self.step {
             1 => {
-                // Those that are spawned know the others by their addresses, which come after the root's page.
+                // The spawned actors know each other's addresses, which begin after the root's page.
                 let others = AddrRange::new(Addr::from_u32(256), self.crowd);
                 let how = Spawn::many(self.crowd, "busy", ".actor").on_demand();
                 Wait::Spawned(cx.spawn_kind_request::<Busy>(how, Busy::new(others), ()))
@@ -222,7 +222,7 @@ impl Script<Word> for Overseer {
     }
 }
 
-/// The same as an async body.
+/// The same script, performed by an async body.
 struct Perform(Overseer);
 
 impl Scenario<Word> for Perform {
@@ -239,7 +239,7 @@ fn begin(config: &Config, crowd: u32) -> Simulation<Word> {
     Simulation::with_kinds::<Overseer>(config, &kinds(), Overseer::new(crowd), ()).unwrap()
 }
 
-/// What does not depend on the machine, line by line.
+/// Returns the parts of a report that do not depend on the machine, one per line.
 fn essence(report: &Report) -> Vec<String> {
     let mut lines = vec![
         format!("digest {:?} at {}", report.digest, report.time),
@@ -319,7 +319,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     // Guarantee: core-69.
-    /// Paused anywhere, also within windows, saved and restored several times with other numbers of workers.
+    /// The run is paused at random times, also within windows. It is saved and restored several times with other
+    /// numbers of workers.
     #[test]
     fn a_run_that_is_saved_and_restored_ends_as_one_without_a_stop(
         seed in any::<u64>(),
@@ -372,7 +373,7 @@ fn an_actor_that_is_stepped_to_mid_instant_is_saved_as_well() {
     let expected = begin(&config, 200).finish().unwrap();
     let mut run = begin(&config, 200);
     run.run_until(at(30 * MS));
-    // An actor that has begun, not one of the children.
+    // The first actor, which has begun and is not one of the children.
     let who = run.actors()[0];
     for count in 1..5 {
         assert!(run.step_actor(who));
@@ -467,7 +468,7 @@ fn a_branch_with_another_seed_differs_from_there_on_and_repeats_itself() {
     assert_eq!(branch(0, None), run.finish().unwrap().digest);
 }
 
-/// Spawns what cannot be saved.
+/// A root with an async body, which cannot be saved.
 struct Mixed;
 
 impl Scenario<Word> for Mixed {
@@ -517,7 +518,7 @@ fn what_has_an_async_body_or_was_spawned_by_closure_is_refused_by_its_name() {
         };
         let run = Simulation::with_kinds::<Careless>(&Config::default(), &kinds, careless, ());
         let mut run = run.unwrap();
-        // The request itself, on its way, and the actors.
+        // First the spawn request is in flight, then the actors exist.
         for time in [Duration::ZERO, 10 * MS] {
             run.run_until(at(time));
             let said = run.snapshot().unwrap_err().to_string();
@@ -686,7 +687,7 @@ fn fewer_than_two_pirates_cannot_be_saved_either() {
 // Guarantee: core-69.
 #[test]
 fn a_run_that_runs_dry_says_who_waits_also_after_a_stop() {
-    /// Waits for ever.
+    /// Never ends.
     #[derive(Clone, Serialize, Deserialize, Kind)]
     #[kind(name = "patient")]
     struct Patient;

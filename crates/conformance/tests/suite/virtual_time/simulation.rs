@@ -1,4 +1,4 @@
-//! A run that its caller drives. That pauses change nothing is the fuzzer's to show.
+//! A run that its caller drives. The fuzzer checks that pauses do not change results.
 
 use super::{MS, Note, config};
 use corsair::fsm::{self, Fsm};
@@ -9,7 +9,7 @@ use corsair::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Notes all that it is given, and when.
+/// Records all events with their times.
 struct Diary {
     entries: Vec<(Time, Addr, u32)>,
     _mark: Arc<()>,
@@ -27,7 +27,7 @@ impl Actor<Note> for Diary {
         };
         self.entries.push((cx.now(), from, number));
         match number {
-            // Two timers within the window that is being run, one at the very instant.
+            // Sets two timers within the current window, one of them at the current instant.
             7 => {
                 cx.timer(Duration::from_nanos(10), Token::new(1));
                 cx.timer(Duration::ZERO, Token::new(2));
@@ -40,7 +40,7 @@ impl Actor<Note> for Diary {
     }
 }
 
-/// Spawns diaries and sends nothing; it waits for a message, or for so long.
+/// Spawns diaries and sends nothing. Waits for a message, or for the given duration.
 struct Diaries {
     count: u32,
     wait: Option<Duration>,
@@ -80,7 +80,7 @@ fn entries(simulation: &mut Simulation<Note>, who: Addr) -> Vec<(u64, u32)> {
         .collect()
 }
 
-/// Spawns diaries and writes to those from one on in turn, every other window.
+/// Spawns diaries, and sends to twenty of them in turn, in every other window.
 struct Ticks {
     to: u32,
 }
@@ -100,7 +100,7 @@ impl Scenario<Note> for Ticks {
     }
 }
 
-/// In the middle of a window.
+/// A point of time in the middle of a window.
 const T: u64 = 50_000_123;
 
 // Guarantee: core-67.
@@ -144,7 +144,8 @@ fn an_actor_is_stepped_by_one_event_and_no_other_goes_further() {
         assert_eq!(entries(&mut simulation, b), []);
         assert!(simulation.step_actor(a));
         assert_eq!(entries(&mut simulation, a), [(T, 7), (T, 4)]);
-        // The timer that it set for this instant, then the later one: others come first.
+        // The timers that it has set come next: the one for this instant, then the later one. The other actors' earlier
+        // events happen in between.
         assert!(simulation.step_actor(a));
         assert_eq!(entries(&mut simulation, a)[2], (T, 2));
         assert_eq!(entries(&mut simulation, b), []);
@@ -225,12 +226,12 @@ fn what_an_actor_has_sent_is_known_at_any_time_and_what_the_report_says() {
     }
 }
 
-/// What all actors have sent, each of which says the same as the report.
+/// Returns the total of sent messages, after checking that each actor's count agrees with the report.
 fn sent_by_all(simulation: &mut Simulation<fsm::Msg>) -> u64 {
     let told = simulation.report().per_actor;
     let sent = told.iter().map(|actor| {
         let sent = simulation.sent(actor.who).unwrap();
-        // Spawns that it has asked for are numbered with them.
+        // Spawn requests are numbered together with messages.
         assert!(
             u64::from(sent).abs_diff(actor.sent) <= 1,
             "{actor:?} {sent}"
@@ -242,7 +243,7 @@ fn sent_by_all(simulation: &mut Simulation<fsm::Msg>) -> u64 {
 
 #[test]
 fn what_comes_from_outside_to_a_worker_that_had_nothing_to_do_is_not_late_nor_early() {
-    // Messages of which some are under way for up to 57 windows.
+    // Some messages are in flight for up to 57 windows.
     let latency = Latency::between(Duration::from_micros(1_050), 60 * MS).unwrap();
     // Actors of several workers.
     let some = [0, 300, 577];
@@ -253,8 +254,8 @@ fn what_comes_from_outside_to_a_worker_that_had_nothing_to_do_is_not_late_nor_ea
                 ..config(workers)
             };
             let mut simulation = Simulation::new(&config, Ticks { to }).unwrap();
-            // Between two windows, which are of 2^20 ns, and so far ahead that it waits in a block of 128 windows that
-            // has begun.
+            // Pauses between two windows of 2^20 ns each. The injected message is so far ahead that it is stored in the
+            // current block of 128 windows.
             for (pause, far) in [(140, 100), (300, 70), (540, 90)] {
                 simulation.run_until(at((pause << 20) - 1));
                 let who = simulation.find(&format!("diary{who}")).unwrap();
@@ -383,7 +384,7 @@ fn a_simulation_may_go_from_thread_to_thread_and_at_the_pace_of_the_wall() {
     simulation.run_until(at(1000));
     let report = std::thread::spawn(move || {
         simulation.run_until(at(5_000_000));
-        // Twenty milliseconds in a twentieth of one.
+        // At this pace, twenty milliseconds take a twentieth of a millisecond.
         simulation.pace(Some(400.0));
         simulation.run_until(at(15_000_000));
         simulation.finish()
@@ -393,7 +394,7 @@ fn a_simulation_may_go_from_thread_to_thread_and_at_the_pace_of_the_wall() {
     assert_eq!((report.digest, report.time), (whole.digest, whole.time));
 }
 
-/// Waits for the last instant that there is.
+/// Waits for the last possible instant.
 struct Last;
 
 impl Scenario<Note> for Last {

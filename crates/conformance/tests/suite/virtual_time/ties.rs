@@ -1,5 +1,5 @@
-//! Ties, numbers and waits in virtual time: whatever an actor can see is a matter of the actor and
-//! its own counts, for any number of workers and any lookahead.
+//! Ties, sequence numbers and waits in virtual time: an actor's view depends only on the actor and its own counts, not
+//! on the number of workers or the lookahead.
 
 use super::number::{Body, MS, Number, config, nine, run};
 use corsair::{
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const US: Duration = Duration::from_micros(1);
-/// Two pages of addresses and a bit, or what miri has patience for.
+/// More than two pages of addresses; fewer under miri, which is slow.
 const CROWD: u32 = if cfg!(miri) { 4 } else { 600 };
 
-/// How several numbers are sent to each of a crowd.
+/// The call that sends several numbers to each actor of a crowd.
 #[derive(Clone, Copy)]
 enum How {
     OneByOne,
@@ -22,7 +22,7 @@ enum How {
     ToEachByKind,
 }
 
-/// The numbers of a round.
+/// The messages of one round, made by kind.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct Round(u64);
 
@@ -34,7 +34,7 @@ impl EachKind<Number, 5> for Round {
     }
 }
 
-/// Sends numbers to a crowd; each receiver reports when it got what.
+/// Sends numbers to a crowd; each receiver records its events with their times.
 #[derive(Clone)]
 struct Batches {
     how: How,
@@ -76,7 +76,7 @@ impl Scenario<Number> for Batches {
                 How::ToEach => cx.send_each(crowd, numbers),
                 How::ToEachByKind => cx.send_each_kind(crowd, round),
             }
-            // In the same window as what it is to come after.
+            // Sent in the same window as the batch that it must follow.
             cx.send(crowd.get(CROWD - 1), Number(round.0));
             cx.sleep(MS).await;
         }
@@ -115,7 +115,7 @@ fn sending_together_is_sending_one_after_the_other() {
         let one_by_one = run_of(1, None, How::OneByOne);
         assert!(one_by_one.1 > 0);
         for (workers, lookahead) in [(1, None), (2, None), (3, Some(US * 10))] {
-            // Windows of 10 us: what is sent now is due beyond the ring.
+            // With windows of 10 us, these messages are due beyond the ring.
             for how in [How::Together, How::ToEach, How::ToEachByKind] {
                 assert_eq!(run_of(workers, lookahead, how), one_by_one);
             }
@@ -123,7 +123,7 @@ fn sending_together_is_sending_one_after_the_other() {
     }
 }
 
-/// What actors saw, in lines that are sorted before they are compared.
+/// Lines recorded by actors, sorted before they are compared.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -139,7 +139,7 @@ impl Seen {
     }
 }
 
-/// Runs a scenario in several ways; answers what was seen, which must be the same each time.
+/// Runs a scenario in several ways, checks that the recorded lines are equal, and returns them.
 fn seen_always(scenario: impl Scenario<Number> + Clone, seen: &Seen) -> Vec<String> {
     let ways = [
         (1, None),
@@ -255,7 +255,7 @@ fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it
             cx.sleep(5 * MS).await;
             for who in crowd.iter() {
                 cx.stop(who);
-                // After the stop, at the same instant: a dead letter.
+                // Arrives at the instant of the stop, after it, so it is a dead letter.
                 cx.send(who, Number(2));
             }
             cx.sleep(5 * MS).await;
@@ -283,7 +283,7 @@ fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
                 .await;
             let me = cx.me();
             let echo = cx.spawn_one("echo", nine).await;
-            // One request that times out, one that is answered before it could.
+            // One request times out, and one is answered before its time-out.
             assert!(cx.ask(mute, Number(1), 3 * MS).await.is_err());
             assert_eq!(cx.ask(echo, Number(1), 5 * MS).await, Ok(Number(9)));
             cx.send_after(20 * MS, me, Number(7));
@@ -323,7 +323,7 @@ fn an_answered_request_leaves_no_time_out_behind() {
             ..config(workers)
         };
         let error = run(&config, Asks {}).unwrap_err();
-        // Nothing is left to happen: no time-out is waited for, or past the end.
+        // No event is left: the run neither waits for the time-outs nor fails because they are past its end.
         let RunError::Deadlock { report } = error else {
             panic!("{error}")
         };
@@ -342,7 +342,7 @@ fn a_request_that_has_timed_out_is_not_told_that_nobody_will_answer() {
         {
             let child = cx
                 .spawn_one("child", |mut cx: C| async move {
-                    // Keeps the request and ends with it, after the time-out.
+                    // Stashes the request, and ends with it after the time-out.
                     cx.recv_if(|event| matches!(event, Event::Timer(_))).await;
                 })
                 .await;
@@ -516,7 +516,7 @@ fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
         Nobody { seen: Seen },
         cx,
         {
-            // Timers of others are due at the same instants, before and after those of the root.
+            // Other actors have timers at the same instants, set before and after those of the root.
             let crowd = cx
                 .spawn(Spawn::many(CROWD, "x", ""), |mut cx: C, _| async move {
                     for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! Actors on demand that are many, or whose first message comes from an actor that continues without a wait.
+//! Many actors on demand, and actors on demand whose first message comes from an actor that continues without a wait.
 
 use corsair::{
     Addr, AsyncContext, Config, Event, Executor, Message, Reason, Scenario, Spawn, Time, run,
@@ -19,18 +19,18 @@ const EXECUTORS: [Executor; 3] = [Executor::Tokio, Executor::Threads, Executor::
 fn config(workers: usize) -> Config {
     Config {
         workers: workers.try_into().unwrap(),
-        // A run that hangs fails.
+        // A run that hangs fails at this time.
         end: Some(Time::ZERO.after(Duration::from_secs(60))),
         ..Config::default()
     }
 }
 
-/// Sends each of a crowd a row in one step, and waits for the sums.
+/// Sends three numbers to each actor of a crowd in one step, and waits for the sums.
 struct Crowd {
     count: u32,
 }
 
-/// Adds up a row of three; every seventh ends at once, and every eleventh is stopped by the root.
+/// Adds up three numbers. Every seventh actor ends at once, and the root stops every eleventh.
 async fn adder<C: AsyncContext<Note>>(mut cx: C, index: u32) {
     let root = cx.parent();
     let mut last = 0;
@@ -83,7 +83,7 @@ impl Scenario<Note> for Crowd {
                     } else {
                         Reason::Returned
                     };
-                    // Who was stopped may have ended before.
+                    // A stopped actor may have ended before.
                     assert!(reason == wanted || stopped(who), "{reason:?}");
                     ends -= 1;
                 }
@@ -98,7 +98,7 @@ impl Scenario<Note> for Crowd {
 #[test]
 fn a_crowd_that_is_sent_to_in_one_step_begins_and_gets_all_in_order() {
     for executor in EXECUTORS {
-        // Below, at and above the numbers that begin together.
+        // Numbers below, at and above the sizes of the groups in which actors begin.
         for count in [1, 7, 8, 255, 256, 257, 600] {
             for workers in [1, 2] {
                 let report = run(executor, &config(workers), Crowd { count }).unwrap();
@@ -111,7 +111,7 @@ fn a_crowd_that_is_sent_to_in_one_step_begins_and_gets_all_in_order() {
     }
 }
 
-/// Sends to actors on demand and keeps its thread without a wait until all of them have begun.
+/// Sends to actors on demand and occupies its thread, without a wait, until all of them have begun.
 struct Stubborn {
     begun: Arc<AtomicU32>,
 }
@@ -152,7 +152,7 @@ fn actors_begin_though_who_sent_to_them_goes_on_without_a_wait() {
     }
 }
 
-/// Ends with actors that have been sent to and have not begun.
+/// Ends before its actors on demand, which have messages, have begun.
 struct Hasty;
 
 impl Scenario<Note> for Hasty {

@@ -1,4 +1,4 @@
-//! Tests of faults on the wall-clock executors and of their effects on the run.
+//! Tests of faults on the wall-clock executors and their effects on the run.
 
 use corsair::{
     Addr, AsyncContext, CancelToken, Config, Event, Executor, Message, Outcome, Reason, RunError,
@@ -24,7 +24,7 @@ fn config() -> Config {
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 struct Number(u32);
 
-/// Panics at 13.
+/// Panics when it receives 13.
 async fn superstitious<C: AsyncContext<Number>>(mut cx: C) {
     loop {
         let event = cx.recv().await;
@@ -81,7 +81,7 @@ fn a_panic_ends_one_actor_is_reported_and_told_to_its_parent() {
         assert_eq!(panic.who, Addr::from_u32(5));
         assert_eq!(panic.event, "Number from root");
         assert_eq!(panic.message, "not 13");
-        // 1 and 13 reached it, and 3 the nine others; 2 and its 3 came too late.
+        // Delivered: 1 and 13 to sailor 4, and 3 to the other nine. Dead: the messages 2 and 3 to sailor 4.
         assert_eq!((report.delivered(), report.dead()), (11, 2));
         assert_eq!((report.ended, report.waiting_total), (1, 9));
     }
@@ -146,7 +146,7 @@ fn a_panic_while_a_body_is_made_is_that_actors_own() {
     }
 }
 
-/// Does nothing for an hour.
+/// Sleeps for an hour; cancels the run before, if there is a token.
 struct Sleeper {
     cancel: Option<CancelToken>,
 }
@@ -258,7 +258,7 @@ fn a_thousand_actors_have_a_thread_each() {
     assert_eq!((report.delivered(), report.workers), (1000, 1001));
 }
 
-/// Waits for a message or for another thread, whichever comes first.
+/// Waits for a message or for another thread, whichever comes first. Then it waits for a message alone.
 struct Foreign;
 
 #[derive(Default)]
@@ -272,7 +272,7 @@ impl Scenario<Number> for Foreign {
         let signal = Arc::new(Signal::default());
         let given = signal.clone();
         let thread = std::thread::spawn(move || {
-            // Long enough for a run that stands still to be noticed, if it were one.
+            // Long enough for a deadlock to be detected, if this were one.
             std::thread::sleep(Duration::from_millis(60));
             given.given.store(true, Relaxed);
             given
@@ -297,13 +297,13 @@ impl Scenario<Number> for Foreign {
             .await;
         }
         thread.join().unwrap();
-        // Nothing is left that could wake it.
+        // Nothing can wake the actor from here on.
         drop(signal);
         cx.recv().await;
     }
 }
 
-/// Waits for a timer beside something else, gives that up, and waits for the timer alone.
+/// Waits for a timer together with another future, drops that wait, and waits for the timer alone.
 struct Changes;
 
 impl Scenario<Number> for Changes {
@@ -314,7 +314,7 @@ impl Scenario<Number> for Changes {
             let mut both = FuturesUnordered::from_iter([Box::pin(event)]);
             let nothing = poll_fn(|task| Poll::Ready(both.poll_next_unpin(task).is_pending()));
             if !nothing.await {
-                // The machine has stood still for so long that it is due.
+                // The machine was so slow that the timer is already due.
                 return;
             }
         }

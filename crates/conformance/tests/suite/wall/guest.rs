@@ -1,4 +1,4 @@
-//! A run on a tokio runtime that is there already.
+//! A run on the caller's tokio runtime.
 
 use corsair::{
     AsyncContext, CancelToken, Config, Event, Message, Outcome, Report, RunError, Scenario, Spawn,
@@ -22,7 +22,7 @@ fn runtime() -> Runtime {
         .unwrap()
 }
 
-/// Adds up what comes from outside, and answers there.
+/// Adds up numbers from a channel, and sends the sum to another one.
 struct Sum {
     numbers: mpsc::Receiver<u64>,
     answer: mpsc::Sender<u64>,
@@ -81,16 +81,16 @@ fn actors_share_a_runtime_and_its_channels_with_other_tasks() {
     assert_eq!(answers.blocking_recv(), Some(500_500));
 }
 
-/// Spawns actors that wait for ever, each of which holds a share of this.
+/// Spawns actors that wait for ever, each of which owns a clone of `held`.
 struct Waiting {
     held: Arc<()>,
-    /// What the root waits for, if it is to wait as well.
+    /// The channel on which the root waits; `None` to end without a wait.
     root: Option<mpsc::Receiver<()>>,
     begun: Arc<AtomicBool>,
 }
 
 impl Waiting {
-    /// With a root that waits as long as what is returned beside it is there.
+    /// Returns a scenario whose root waits until the returned sender is dropped.
     fn for_ever() -> (Waiting, mpsc::Sender<()>) {
         let (never, root) = mpsc::channel(1);
         let waiting = Waiting {
@@ -142,7 +142,7 @@ fn every_body_is_dropped_before_the_run_reports_and_other_tasks_go_on() {
     assert_eq!(runtime.block_on(other).unwrap(), Some(7));
 }
 
-/// Sleeps, and gives up waiting.
+/// Sleeps, and waits for a message with a time-out.
 struct Patience;
 
 impl Scenario<Number> for Patience {
@@ -182,8 +182,8 @@ fn a_runtime_that_is_shut_down_cuts_the_run() {
     assert_eq!(Arc::strong_count(&held), 1);
 }
 
-/// Runs a scenario that waits for ever on a runtime that only this thread could drive, which it does for so
-/// long and then no more. What comes of it, and how many hold what the bodies held.
+/// Runs a scenario that waits for ever, on a runtime that only this thread can drive. Drives the runtime for the
+/// duration `driven` and then no more. Returns the result, and the number of live clones of `held`.
 fn left_alone(
     driven: Duration,
     config: Config,

@@ -1,4 +1,4 @@
-//! Actors that do on purpose what nobody should, and what becomes of the others.
+//! Actors that misbehave on purpose, and their effects on others.
 
 use corsair::{
     AsyncContext, Config, Event, Executor, Message, Outcome, Panics, Reason, Report, RunError,
@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 const EXECUTORS: [Executor; 3] = [Executor::Tokio, Executor::Threads, Executor::Pool];
 const MS: Duration = Duration::from_millis(1);
 
-/// A run that hangs fails.
+/// Returns a configuration with which a run that hangs fails.
 fn config(workers: usize) -> Config {
     Config {
         workers: workers.try_into().unwrap(),
@@ -25,7 +25,7 @@ fn config(workers: usize) -> Config {
 #[derive(Debug, PartialEq, Message)]
 struct Number(u32);
 
-/// A scenario whose root is this block.
+/// Defines a scenario whose root is this block.
 macro_rules! scenario {
     ($name:ident, $message:ty, $cx:ident, $body:block) => {
         struct $name;
@@ -52,7 +52,7 @@ scenario!(Hasty, Number, cx, {
     let mut seen = 0_u64;
     while cx.recv().await != Event::Timer(Token::new(2)) {
         seen += 1;
-        // Each takes far longer than a period.
+        // Handling a tick takes far longer than the period.
         let until = Instant::now() + Duration::from_micros(2);
         while Instant::now() < until {}
     }
@@ -102,7 +102,7 @@ fn a_sleep_that_was_given_up_does_not_hide_a_deadlock() {
     }
 }
 
-/// Panics as it is dropped, unless that happens while something else panics.
+/// Panics when it is dropped, unless the thread is already panicking.
 #[derive(Debug, Message)]
 struct Bomb(bool);
 
@@ -113,7 +113,7 @@ impl Drop for Bomb {
 }
 
 scenario!(Bombs, Bomb, cx, {
-    // Bombs that lie in its mailbox when it ends, and that it has kept.
+    // Bombs that are in the victim's mailbox or stash when it ends.
     let how = Spawn::one("victim").watched();
     let victim = cx
         .spawn(how, |mut cx: C, _| async move {
@@ -140,7 +140,7 @@ scenario!(Bombs, Bomb, cx, {
         } if who == victim => {}
         other => panic!("{other:?}"),
     }
-    // A later one hurts no actor but its sender.
+    // A bomb sent to the ended actor affects only its sender.
     let sender = Spawn::one("sender").watched();
     let sender = cx
         .spawn(sender, move |mut cx: C, _| async move {
@@ -173,7 +173,7 @@ fn a_message_that_panics_as_it_is_dropped_stops_neither_a_worker_nor_the_run() {
     }
 }
 
-/// Panics as it is dropped with its body.
+/// Panics when it is dropped with the body that owns it.
 struct Grenade(Arc<AtomicBool>);
 
 impl Drop for Grenade {
@@ -253,7 +253,7 @@ fn a_body_that_panics_as_it_is_dropped_at_the_end_ends_the_run_if_that_is_asked(
     }
 }
 
-/// As much as some threads have stack.
+/// Larger than the stacks of some threads.
 #[derive(Message)]
 struct Huge([u8; 300_000]);
 
@@ -279,7 +279,7 @@ scenario!(Heavy, Huge, cx, {
 
 #[test]
 fn messages_and_bodies_may_be_larger_than_a_thread_is_as_a_rule() {
-    // The caller's own stack is not the executor's.
+    // The runs start on a thread with a large stack, so that only the executor's stacks are tested.
     let runs = || drop(on_all(2, || Heavy));
     let large = std::thread::Builder::new().stack_size(64 << 20);
     large.spawn(runs).unwrap().join().unwrap();
@@ -345,7 +345,7 @@ fn a_hundred_thousand_timers_of_one_actor_are_set_cancelled_and_due_in_time() {
 }
 
 scenario!(Curious, Number, cx, {
-    // Nobody answers, and some are asked who have ended.
+    // No request is answered, and some go to an actor that has ended.
     let deaf = cx
         .spawn_one("deaf", |cx: C| async move {
             let _cx = cx;

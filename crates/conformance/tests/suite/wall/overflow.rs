@@ -1,4 +1,4 @@
-//! Full mailboxes: what each policy of the wall-clock executors does.
+//! Full mailboxes: the effect of each policy on the wall-clock executors.
 
 use corsair::{
     Addr, AsyncContext, Config, Event, Executor, Message, Overflow, Reason, RunError, Scenario,
@@ -25,7 +25,7 @@ fn config(mailbox: usize, overflow: Overflow) -> Config {
     }
 }
 
-/// Sends itself ten numbers without a wait, one by one or as two rows, and then listens for a while.
+/// Sends itself ten numbers without a wait, one by one or as two rows, and then records its messages for 20 ms.
 struct Flood {
     in_rows: bool,
     seen: Arc<Mutex<Vec<u32>>>,
@@ -112,7 +112,7 @@ fn fail_ends_the_run_and_names_the_mailbox() {
     }
 }
 
-/// Actors that each send everybody many messages at once, through mailboxes for one.
+/// Actors that each send many messages at once to all others, through mailboxes with a capacity of one.
 struct Brawl;
 
 const FIGHTERS: u32 = 6;
@@ -166,7 +166,7 @@ fn actors_that_flood_each_other_through_mailboxes_for_one_all_finish() {
     }
 }
 
-/// Sends more than the mailbox holds, and ends at once.
+/// An actor sends more messages than a mailbox holds, and ends at once.
 struct LastWords;
 
 impl Scenario<Number> for LastWords {
@@ -194,7 +194,8 @@ fn what_an_actor_sent_before_its_end_arrives_room_or_not() {
     }
 }
 
-/// A future that is polled only when it was woken itself, as those in a `FuturesUnordered` are.
+/// A future that polls its inner future only if that future's own waker was called, like the futures of a
+/// `FuturesUnordered`.
 struct Picky<F> {
     future: Pin<Box<F>>,
     woken: Arc<Woken>,
@@ -227,8 +228,8 @@ impl<F: Future> Future for Picky<F> {
     }
 }
 
-/// The root sends more than a mailbox holds, and waits for capacity and an answer in a future that wants
-/// to be woken itself.
+/// The root sends more messages than a mailbox holds. It waits for capacity and for an answer in a future with its own
+/// waker.
 struct Roundabout;
 
 impl Scenario<Number> for Roundabout {

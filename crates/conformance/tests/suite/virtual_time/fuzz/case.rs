@@ -1,5 +1,5 @@
-//! One case of the fuzzer: a scenario and configurations that follow from a number, run in several
-//! ways that must all come to the same.
+//! One case of the fuzzer: a scenario and configurations that are derived from a number, run in several ways that must
+//! all have the same result.
 
 use corsair::network::{Duplicating, Fifo, Jitter, Lossy, Network};
 use corsair::{
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A number, and a mark whose owners are counted.
+/// A number, and a reference-counted mark that shows leaks.
 struct Note {
     number: u64,
     _mark: Arc<()>,
@@ -37,21 +37,21 @@ impl Message for Note {
     }
 }
 
-/// What all actors of a run share.
+/// The parameters and counters that all actors of a run share.
 #[derive(Clone)]
 struct Case {
-    /// Rounds of an actor; actors of the first spawn; generations.
+    /// The number of rounds of an actor, of actors in the first spawn, and of generations.
     rounds: u32,
     crowd: u32,
     depth: u32,
-    /// log2 of the longest wait in nanoseconds.
+    /// The binary logarithm of the longest wait in nanoseconds.
     longest: u32,
     panics: bool,
-    /// Actors also send to many at once.
+    /// Whether actors also send to ranges of actors.
     multicasts: bool,
     cuts: Option<Config>,
     mark: Arc<()>,
-    /// The sum of what each actor saw, in its order.
+    /// A checksum: the sum of the hashes of all events that actors have seen.
     seen: Arc<AtomicU64>,
 }
 
@@ -63,7 +63,7 @@ impl Case {
         }
     }
 
-    /// An actor has seen something: this enters the sum with all that it can know at that moment.
+    /// Adds a hash of `saw` and of everything that the actor can observe at this moment to the checksum.
     fn see<C: Context<Note>>(&self, cx: &C, saw: u64) {
         let mut hasher = DefaultHasher::new();
         let envelope = cx.envelope();
@@ -90,7 +90,7 @@ impl Case {
         self.see(cx, hasher.finish());
     }
 
-    /// A delay: often none or one within a window, seldom a long one.
+    /// Returns a random delay: often zero or within a window, seldom a long one.
     fn delay<C: Context<Note>>(&self, cx: &mut C) -> Duration {
         let bits = cx.below(self.longest + 1);
         let nanos = match cx.below(6) {
@@ -101,7 +101,8 @@ impl Case {
         Duration::from_nanos(nanos)
     }
 
-    /// An address: of somebody near, of the crowd, of nobody, or of somebody who may come.
+    /// Returns a random address: of a neighbour, of a member of the crowd, of no actor, or of an actor that may be
+    /// spawned later.
     fn address<C: Context<Note>>(&self, cx: &mut C) -> Addr {
         let number = match cx.below(10) {
             0 => return cx.me(),
@@ -141,7 +142,7 @@ impl Actor<Note> for Clerk {
     }
 }
 
-/// One thing that needs no wait, in answer to an event.
+/// Performs one random action that does not wait.
 fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
     let to = case.address(cx);
     let number = cx.random();
@@ -169,7 +170,7 @@ fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
         }
         9 => cx.new_trace(),
         10 => {
-            // A stop or a message that arrives with what was delayed before.
+            // A stop or a message that arrives at the same instant as an earlier delayed message.
             let delay = case.delay(cx);
             cx.send_after(delay, to, case.note(number));
             cx.timer(delay, Token::new(99));
@@ -208,7 +209,7 @@ fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
     }
 }
 
-/// Sends to many, of whom most are nobody: from none to more than two pages of addresses.
+/// Sends to a range of up to 800 addresses, most of which have no actor.
 fn send_to_many<C: Context<Note>>(case: &Case, cx: &mut C, first: Addr) {
     let count = match cx.below(4) {
         0 => cx.below(3),
@@ -230,7 +231,7 @@ fn send_to_many<C: Context<Note>>(case: &Case, cx: &mut C, first: Addr) {
     }
 }
 
-/// The case for the next generation.
+/// Returns the parameters of the next generation.
 fn younger(case: &Case) -> Case {
     Case {
         depth: case.depth - 1,
@@ -239,7 +240,7 @@ fn younger(case: &Case) -> Case {
     }
 }
 
-/// How an actor spawns others.
+/// Returns random settings for a spawn.
 fn spawning<C: Context<Note>>(cx: &mut C) -> Spawn {
     let count = match cx.below(8) {
         0 => 0,
@@ -257,7 +258,7 @@ fn spawning<C: Context<Note>>(cx: &mut C) -> Spawn {
     spawn
 }
 
-/// The life of an actor with a body, and of the root.
+/// The body of an async actor and of the root.
 fn live<'a, C: AsyncContext<Note>>(
     cx: &'a mut C,
     case: &'a Case,
@@ -276,7 +277,7 @@ fn live<'a, C: AsyncContext<Note>>(
                     case.see(cx, answer);
                 }
                 2 => {
-                    // The timer ends the wait, if nothing else does.
+                    // The timer ends the wait if no message does.
                     let token = Token::new(1000 + round);
                     cx.timer(delay, token);
                     let event = cx
@@ -305,7 +306,7 @@ fn live<'a, C: AsyncContext<Note>>(
                     }
                 }
                 4 => {
-                    // Whichever comes first; the other wait is dropped.
+                    // Waits for the first of two futures; the other one is dropped.
                     let (mut waited, mut got) = (false, None);
                     {
                         let pause = std::pin::pin!(cx.sleep(delay));
@@ -376,7 +377,7 @@ impl Scenario<Note> for Case {
     }
 }
 
-/// What came of a run, as far as it must be the same in every way of running it.
+/// Returns the results that must be the same in all ways to run a case.
 fn essence(result: Result<Report, RunError>, seen: u64) -> String {
     let mut text = String::new();
     let mut tell = |what: std::fmt::Arguments<'_>| {
@@ -384,7 +385,7 @@ fn essence(result: Result<Report, RunError>, seen: u64) -> String {
     };
     let report = match &result {
         Ok(report) if report.outcome == Outcome::Cancelled => return "cancelled".to_owned(),
-        // What else happened in the window of a failure depends on how wide it is.
+        // Other events in the window of a failure depend on the width of the window.
         Err(
             error @ (RunError::Panicked { .. }
             | RunError::Livelock { .. }
@@ -411,7 +412,7 @@ fn essence(result: Result<Report, RunError>, seen: u64) -> String {
     text
 }
 
-/// The first place in which two texts differ, with what is around it.
+/// Returns the first difference between two texts, with its surroundings.
 fn difference(expected: &str, got: &str) -> String {
     let same = expected.bytes().zip(got.bytes());
     let at = same.take_while(|(a, b)| a == b).count();
@@ -427,7 +428,7 @@ fn difference(expected: &str, got: &str) -> String {
     )
 }
 
-/// Runs a case that pauses where it likes: at any time, between windows, at the events of an actor.
+/// Runs a case with random pauses: at points of time, between windows, and at events of an actor.
 fn run_with_pauses(config: &Config, case: Case, seed: u64) -> Result<Report, RunError> {
     let mut random = Random::new(seed);
     let mut simulation = Simulation::new(config, case)?;
@@ -471,14 +472,12 @@ fn run_with_pauses(config: &Config, case: Case, seed: u64) -> Result<Report, Run
     simulation.finish()
 }
 
-/// Added to a number, a case of the same kind in which nothing is known of a message but its sender, and actors also
-/// send to many at once.
+/// A flag in a case's number: messages have no traces, and actors also send to ranges of actors.
 pub(crate) const PLAIN: u64 = 1 << 40;
 
 /// Runs the case with this number in several ways.
 ///
-/// # Errors
-/// What differs, in words.
+/// # Errors A description of the first difference.
 pub(crate) fn check(number: u64) -> Result<(), String> {
     let mut random = Random::new(number);
     let mut below = |bound| random.below(bound);
@@ -504,7 +503,7 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
         traces: number & PLAIN == 0,
         ..Config::default()
     };
-    // Of some cases the messages travel as a network says.
+    // Half of the cases have a network model.
     let network: Option<Arc<dyn Network>> = match below(4) {
         0 => {
             let jitter = Jitter::new(latency.min(), latency.max()).map_err(|e| e.to_string())?;
@@ -544,7 +543,7 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
     let pauses = 2 + below(4) as usize;
     ways.insert(0, (1, None));
     ways.push((1, Some((min / 7).max(1))));
-    // The last two are paused where they like.
+    // The last two runs have random pauses.
     let paused = ways.len();
     ways.extend([(1, None), (pauses, None)]);
 
