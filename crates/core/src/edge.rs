@@ -13,7 +13,7 @@
 //!
 //! There are two flavours with the same two ends, [`Sender`] and [`Receiver`]:
 //!
-//! | | senders | what it is |
+//! | | senders | description |
 //! |---|---|---|
 //! | [`ring()`] | one | lock-free; the quickest |
 //! | [`queue()`] | any number: they can be cloned | a ring whose senders meet at a short lock; those that wait are served in their order; with capacity 0 a rendezvous |

@@ -13,8 +13,8 @@ pub trait Abort: Send + Sync {
 
 /// A handle that aborts every edge created with it. Clones are the same handle.
 ///
-/// When [`abort`](AbortHandle::abort) has returned, every edge of the handle is aborted. In between,
-/// some are and others not yet. Edges that are gone leave the handle; adding one costs O(1) amortised.
+/// When [`abort`](AbortHandle::abort) has returned, every edge of the handle is aborted. During the call, some edges
+/// are aborted and others not yet. Dropped edges are removed from the handle. Adding an edge costs O(1) amortised.
 ///
 /// ```
 /// use corsair::edge::{self, AbortHandle, Options};
@@ -51,11 +51,11 @@ impl AbortHandle {
         AbortHandle::default()
     }
 
-    /// Aborts all edges of the handle, and edges that are added later at once. O(edges), besides dropping
-    /// their messages.
+    /// Aborts all edges of the handle. Edges that are added later are aborted at once. O(edges), besides dropping their
+    /// messages.
     pub fn abort(&self) {
-        // The list stays, so that an abort at the same time finds all edges, too, and
-        // returns when all of them are aborted. The lock is not held while messages are dropped.
+        // The list is only cloned, so a concurrent abort also finds all edges and returns when all of them are aborted.
+        // The lock is not held while messages are dropped.
         let edges = {
             let edges = self.edges();
             self.0.aborted.store(true, Ordering::Release);

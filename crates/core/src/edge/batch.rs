@@ -15,7 +15,7 @@ pub struct Batch<'a, T> {
 impl<'a, T> Batch<'a, T> {
     pub(super) fn new(messages: &'a mut Vec<T>) -> Batch<'a, T> {
         let length = messages.len();
-        // SAFETY: shorter, so that all that is left is initialised; the rest is this batch's.
+        // SAFETY: a length of 0 is within the capacity, and no element before it needs to be initialised.
         unsafe { messages.set_len(0) };
         Batch {
             messages,
@@ -26,7 +26,7 @@ impl<'a, T> Batch<'a, T> {
 
     /// Returns the messages that have not been taken yet.
     pub(super) fn rest(&self) -> &[T] {
-        // SAFETY: from `taken` to `length` the messages are initialised and this batch's.
+        // SAFETY: the messages from `taken` to `length` are initialised, and only this batch accesses them.
         unsafe {
             std::slice::from_raw_parts(
                 self.messages.as_ptr().add(self.taken),
@@ -47,14 +47,15 @@ impl<'a, T> Batch<'a, T> {
     pub(super) fn give_back(&mut self, message: T) {
         assert!(self.taken > 0, "a message goes back to where one was taken");
         self.taken -= 1;
-        // SAFETY: within the allocation; the message that lay there has been taken.
+        // SAFETY: the index is within the allocation. The message at this index has been taken, so none is overwritten.
         unsafe { self.messages.as_mut_ptr().add(self.taken).write(message) };
     }
 
-    /// Drops the rest.
+    /// Drops the remaining messages.
     pub(super) fn discard(&mut self) {
         let first = std::mem::replace(&mut self.taken, self.length);
-        // SAFETY: from `first` on the messages are initialised, and no longer part of the rest.
+        // SAFETY: the messages from `first` to `length` are initialised. They no longer count as remaining, so each is
+        // dropped once.
         unsafe {
             let start = self.messages.as_mut_ptr().add(first);
             std::ptr::drop_in_place(std::ptr::slice_from_raw_parts_mut(
@@ -74,7 +75,7 @@ impl<T> Iterator for Batch<'_, T> {
         if self.taken == self.length {
             return None;
         }
-        // SAFETY: the message at `taken` is initialised and this batch's; it is no longer part of the rest.
+        // SAFETY: the message at `taken` is initialised. `taken` is then increased, so the message is read only once.
         let message = unsafe { self.messages.as_ptr().add(self.taken).read() };
         self.taken += 1;
         Some(message)
@@ -89,8 +90,8 @@ impl<T> Iterator for Batch<'_, T> {
 impl<T> Drop for Batch<'_, T> {
     fn drop(&mut self) {
         let rest = self.length - self.taken;
-        // SAFETY: the rest is initialised and within the allocation; it moves to the front, where
-        // what was there has been taken.
+        // SAFETY: the remaining messages are initialised and within the allocation. They move to the front, whose
+        // messages have all been taken.
         unsafe {
             let start = self.messages.as_mut_ptr();
             std::ptr::copy(start.add(self.taken), start, rest);

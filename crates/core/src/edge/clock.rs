@@ -12,8 +12,7 @@ pub(super) fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is valid for a write; if the clock does not exist, the result says so, and
-    // leaves the time 0.
+    // SAFETY: the pointer is valid for a write. If the clock does not exist, the call fails and the time stays 0.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     (time.tv_sec as u64)
         .wrapping_mul(1_000_000_000)

@@ -67,19 +67,19 @@ impl Blocked {
     }
 }
 
-/// Written by the sending end.
+/// Counters that the sending end writes.
 #[derive(Debug)]
 pub(super) struct SenderCounters {
     /// The weight of published messages; not counted if all messages weigh 1.
     pub(super) weight: Counter,
     /// The weight of messages that the overflow policy has dropped.
     pub(super) dropped: Counter,
-    /// The most messages buffered at once.
+    /// The maximum number of messages buffered at once.
     pub(super) high_water: Counter,
     pub(super) blocked: Blocked,
 }
 
-/// Written by the receiving end.
+/// Counters that the receiving end writes.
 #[derive(Debug)]
 pub(super) struct ReceiverCounters {
     /// The weight of received messages; not counted if the head of the ring has it.

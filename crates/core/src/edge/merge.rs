@@ -132,7 +132,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         self.edges.iter().for_each(Receiver::abort);
     }
 
-    /// Asks all edges in turn until one has a message; removes those that have ended.
+    /// Asks all edges in turn until one has a message, and removes ended edges.
     fn ask(
         &mut self,
         mut ask: impl FnMut(&mut Receiver<T, F>) -> Poll<Option<T>>,

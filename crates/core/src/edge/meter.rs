@@ -109,7 +109,7 @@ impl fmt::Debug for Meter {
     }
 }
 
-/// An edge that can be read.
+/// An edge whose statistics can be read.
 pub trait Source: Send + Sync {
     fn read(&self) -> EdgeStatistics;
 
@@ -142,7 +142,7 @@ macro_rules! of_the_edge {
             self.end.edge().filled().1
         }
 
-        /// Reads the edge's statistics.
+        /// Returns a meter, which reads the edge's statistics.
         pub fn meter(&self) -> Meter {
             Meter::new(self.end.source())
         }

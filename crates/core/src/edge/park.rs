@@ -20,7 +20,8 @@ pub(super) struct ParkedWaker {
     full: AtomicBool,
 }
 
-// SAFETY: `waker` is touched by turns only, as said above; `full` and the word order the accesses.
+// SAFETY: one thread at a time accesses `waker`: the owner while *waits* is clear and `full` is false, otherwise the
+// thread that has cleared *waits*. Atomic operations on `full` and on the word with *waits* order these accesses.
 unsafe impl Sync for ParkedWaker {}
 
 impl ParkedWaker {
@@ -31,8 +32,8 @@ impl ParkedWaker {
         }
     }
 
-    /// Stores the owner's waker, before the owner sets *waits*. False if another thread is still taking the previous
-    /// waker, which takes only a moment: try again.
+    /// Stores the owner's waker, before the owner sets *waits*. Returns false if another thread is still taking the
+    /// previous waker; this takes only a moment, so try again.
     ///
     /// # Safety
     /// The caller is the owner, and *waits* is clear.
@@ -41,7 +42,7 @@ impl ParkedWaker {
             return false;
         }
         self.waker.with_mut(|kept| {
-            // SAFETY: it is the owner's turn: *waits* is clear, and no thread is still taking.
+            // SAFETY: *waits* is clear and `full` is false, so no other thread accesses the cell.
             let kept = unsafe { &mut *kept };
             match kept {
                 Some(kept) => kept.clone_from(waker),
@@ -54,19 +55,18 @@ impl ParkedWaker {
 
     /// Returns the cell to the owner, which has cleared *waits* itself or failed to set it.
     ///
-    /// # Safety
-    /// The caller is the owner, and the waker that it has put in can no longer be taken.
+    /// # Safety The caller is the owner, and no other thread can take the stored waker any more.
     pub(super) unsafe fn take_back(&self) {
         self.full.store(false, Ordering::Relaxed);
     }
 
-    /// The owner's waker, to be called.
+    /// Takes the owner's waker, so that the caller can call it.
     ///
-    /// # Safety
-    /// The caller has cleared *waits*, with an operation that acquires, and calls this once for that.
+    /// # Safety The caller has cleared *waits* with an acquire operation, and calls this method once for each time that
+    /// it has done so.
     #[cold]
     pub(super) unsafe fn take(&self) -> Option<Waker> {
-        // SAFETY: it is the caller's turn, until `full` is cleared.
+        // SAFETY: the caller has cleared *waits*, so only it accesses the cell until `full` is cleared.
         let waker = self.waker.with_mut(|waker| unsafe { (*waker).take() });
         self.full.store(false, Ordering::Release);
         waker
@@ -74,8 +74,7 @@ impl ParkedWaker {
 
     /// Wakes the owner.
     ///
-    /// # Safety
-    /// The same as for [`ParkedWaker::take`].
+    /// # Safety The requirements of [`ParkedWaker::take`].
     #[cold]
     pub(super) unsafe fn wake(&self) {
         // SAFETY: `wake` is called by the other end after it has claimed the waker, so no other thread takes or replaces it.
@@ -85,7 +84,8 @@ impl ParkedWaker {
     }
 }
 
-/// Polls until the result is ready, and lets the thread sleep in between until it is woken. Pending after the deadline.
+/// Polls until the result is ready; between polls the thread sleeps until it is woken. Returns `Pending` after the
+/// deadline.
 pub(super) fn block_until<R>(
     deadline: Option<Instant>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
@@ -117,7 +117,7 @@ mod thread {
     use std::thread::{self, Thread};
     use std::time::Instant;
 
-    /// Sleeps until the thread is woken, perhaps spuriously. False after the deadline.
+    /// Sleeps until the thread is woken, perhaps spuriously. Returns false after the deadline.
     pub(super) fn park(deadline: Option<Instant>) -> bool {
         let Some(deadline) = deadline else {
             thread::park();

@@ -152,7 +152,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         let received = match self.end.try_recv() {
             Ok(message) => return Ok(message),
             Err(TryRecvError::Empty) => {
-                // A deadline that is too late for the clock is none.
+                // A deadline beyond the clock's range counts as no deadline.
                 let deadline = Instant::now().checked_add(timeout);
                 self.end.linger();
                 block_until(deadline, |context| self.end.poll_recv(context))
@@ -175,7 +175,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Converts a result; `None` means that the time was over.
+    /// Converts a result; `None` means a time-out.
     fn in_time(&self, received: Option<Option<T>>) -> Result<T, RecvTimeoutError> {
         match received {
             Some(Some(message)) => Ok(message),
@@ -353,7 +353,7 @@ impl<'a, T, E: ReceiverEnd<T>, P> ReceiveWait<'a, T, E, P> {
     }
 }
 
-// The poll is not pinned.
+// The poll function is never pinned.
 impl<T, E: ReceiverEnd<T>, P> Unpin for ReceiveWait<'_, T, E, P> {}
 
 impl<T, E, P, R> Future for ReceiveWait<'_, T, E, P>

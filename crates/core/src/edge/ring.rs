@@ -9,7 +9,7 @@
 //! | bit | in the tail | in the head |
 //! |---|---|---|
 //! | *aborted* | nothing more can be sent | nothing more can be received; the edge is aborted |
-//! | *waits* | the receiver waits for messages | the sender waits for room |
+//! | *waits* | the receiver waits for messages | the sender waits for capacity |
 //! | *closed* | the sender has closed | |
 //!
 //! **One operation decides.** A sender writes its message into a free slot and publishes it by a compare-exchange of

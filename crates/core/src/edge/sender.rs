@@ -179,7 +179,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         match self.end.send_now(message) {
             Ok(()) => Ok(()),
             Err(TrySendError::Aborted(message)) => Err(Aborted(message).into()),
-            // A deadline that is too late for the clock is none.
+            // A deadline beyond the clock's range counts as no deadline.
             Err(TrySendError::Full(message)) => {
                 self.block(message, Instant::now().checked_add(timeout))
             }
@@ -350,7 +350,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Clone for Sender<T, Queue<W>> {
-    /// Creates another sending end of the edge, which is closed if this one is.
+    /// Creates another sending end of the edge. It is closed if this end is closed.
     fn clone(&self) -> Self {
         Sender::new(self.end.clone())
     }
@@ -398,7 +398,7 @@ impl<'a, T, E: SenderEnd<T>> SendWait<'a, T, E> {
     }
 }
 
-// The message is not pinned.
+// The message is never pinned.
 impl<T, E: SenderEnd<T>> Unpin for SendWait<'_, T, E> {}
 
 impl<T, E: SenderEnd<T>> Future for SendWait<'_, T, E> {

@@ -7,16 +7,16 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A sender as a [`Sink`](futures_sink::Sink). By [`Sender::into_sink`].
+/// A sender as a [`Sink`](futures_sink::Sink). Created by [`Sender::into_sink`].
 ///
 /// The sink holds one message outside of the edge, from `start_send` until the edge accepts it; `flush` waits for that.
 /// A message that it holds when it is dropped was not sent; [`into_parts`](SenderSink::into_parts) returns such a
 /// message.
 pub struct SenderSink<T: Send + 'static, F: Flavour<T> = Ring> {
     sender: Sender<T, F>,
-    /// The message that was given to the sink and not yet sent, unless the edge holds it as an offer.
+    /// The message that the sink has accepted and not yet sent; `None` while the edge holds it as an offer.
     message: Option<T>,
-    /// The last poll of the message was pending.
+    /// True if the last poll of the message was pending.
     pending: bool,
 }
 
@@ -70,7 +70,7 @@ impl<T: Send + 'static, F: Flavour<T>> SenderSink<T, F> {
         (self.sender, self.message)
     }
 
-    /// Sends the message that was sent.
+    /// Polls the send of the message that the sink has accepted.
     fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>> {
         if self.message.is_none() && !self.pending {
             return Poll::Ready(Ok(()));
@@ -84,7 +84,7 @@ impl<T: Send + 'static, F: Flavour<T>> SenderSink<T, F> {
     }
 }
 
-// The message is not pinned.
+// The message is never pinned.
 impl<T: Send + 'static, F: Flavour<T>> Unpin for SenderSink<T, F> {}
 
 impl<T: Send + 'static, F: Flavour<T>> futures_sink::Sink<T> for SenderSink<T, F> {

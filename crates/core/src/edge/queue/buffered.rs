@@ -37,7 +37,7 @@ struct Entrance<T: Send + 'static, W: Weigh<T>> {
     line: Line<T>,
     /// The number of senders that have not closed.
     senders: usize,
-    /// Serves the line.
+    /// The waker that serves the line.
     server: Waker,
 }
 
@@ -78,7 +78,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         }
         self.ring.settle_aborted();
         if aborted {
-            // Senders in the line do not know yet, unless the abort has found *waits*.
+            // Unless the abort has found *waits*, the senders in the line have not been woken yet.
             self.change(Entrance::serve);
         }
     }
@@ -121,7 +121,7 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
                         None => None,
                     };
                     if refused.is_some() {
-                        // It is being aborted: when that is settled, the line is served again.
+                        // An abort has begun; when it is complete, the line is served again.
                         offer.message = refused;
                         self.line.put_back(offer);
                         break;

@@ -56,7 +56,7 @@ pub(super) struct Offer<T> {
     number: u64,
     /// The message and its weight; `None` if the sender waits only for capacity.
     pub(super) message: Option<(T, u64)>,
-    /// `None` if the abort has woken it.
+    /// The sender's waker; `None` after the abort has taken it.
     pub(super) waker: Option<Waker>,
 }
 

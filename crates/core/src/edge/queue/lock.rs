@@ -36,8 +36,7 @@ pub(super) struct SpinLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is lent to one thread at a time, the one that has changed `held` from false to true, so that
-// `Send` is enough.
+// SAFETY: only the thread that has changed `held` from false to true accesses the value, so `T: Send` suffices.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 #[cfg_attr(loom, allow(dead_code, reason = "models have another"))]
@@ -49,14 +48,15 @@ impl<T> SpinLock<T> {
         }
     }
 
-    /// Lends the value. Must not be called again from within `act`.
+    /// Calls `run` with the value. `run` must not call this method again.
     #[inline]
     pub(super) fn with<R>(&self, run: impl FnOnce(&mut T) -> R) -> R {
         if !self.acquire() {
             self.wait();
         }
         let _held = LockGuard(&self.held);
-        // SAFETY: this thread has set `held`, and no other lends the value until it is cleared, after this borrow.
+        // SAFETY: this thread has set `held`. No other thread accesses the value until the guard clears `held`, after
+        // this borrow.
         self.value.with_mut(|value| run(unsafe { &mut *value }))
     }
 
@@ -70,13 +70,14 @@ impl<T> SpinLock<T> {
     /// Waits until the lock is acquired.
     #[cold]
     fn wait(&self) {
-        // To look before leaves the word in the holder's cache. In a model, a look may see the past again and again.
+        // A load before the exchange leaves the word in the holder's cache. In a model, a load may return an old value
+        // for ever.
         let seems_free = || cfg!(loom) || !self.held.load(Ordering::Relaxed);
         spin_or_sleep(|| seems_free() && self.acquire());
     }
 }
 
-/// Releases the lock, also if a panic passes.
+/// Releases the lock when it is dropped, also during a panic.
 struct LockGuard<'a>(&'a AtomicBool);
 
 impl Drop for LockGuard<'_> {

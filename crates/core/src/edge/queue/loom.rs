@@ -39,7 +39,7 @@ fn after_an_abort(options: Options) {
         let (mut tx, mut rx) = queue(options.clone().abort_handle(handle.clone()));
         let meter = tx.meter();
         tx.try_send(0).expect("there is room");
-        // Some thread knows of the abort.
+        // True once a thread has observed the abort.
         let known = Arc::new(AtomicBool::new(false));
         let aborter = {
             let known = Arc::clone(&known);
@@ -72,7 +72,7 @@ fn after_an_abort(options: Options) {
                     received += 1;
                 }
                 Err(TryRecvError::Aborted) => known.store(true, Ordering::Release),
-                // The sender is gone.
+                // The sender was dropped.
                 Err(TryRecvError::Empty | TryRecvError::Closed) => {}
             }
         }
@@ -168,7 +168,7 @@ fn a_send_that_gives_up_has_its_message_or_the_edge_has() {
             if capacity > 0 {
                 tx.try_send(0).expect("there is room");
             }
-            // In a model the time is over at once.
+            // In a model, a time-out passes at once.
             let sender = thread::spawn(move || match tx.send_timeout(1, Duration::ZERO) {
                 Ok(()) => true,
                 Err(SendTimeoutError::TimedOut(message)) => {
@@ -216,7 +216,7 @@ fn the_next_one_gets_in(options: Options) {
         let ready = first.join().expect("it does not panic");
         assert_eq!(second.join().expect("it does not panic"), Ok(()));
         assert!(received.contains(&0) && received.contains(&2));
-        // One that was accepted between the poll and the drop is received, too.
+        // A message that was accepted between the poll and the drop is received, too.
         assert!(!ready || received.contains(&1));
     });
 }

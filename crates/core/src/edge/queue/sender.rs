@@ -119,7 +119,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
 
     #[inline]
     fn send_now(&mut self, message: T) -> Result<(), TrySendError<T>> {
-        // What is wrongly taken to be full is looked at under the lock, before anything waits.
+        // The hint may be outdated: before an end waits, the state is checked under the lock.
         match self.rendezvous || self.edge.told().is_crowded() {
             true => Err(TrySendError::Full(message)),
             false => self.try_send(message),
@@ -144,7 +144,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
             None => Poll::Ready(Ok(())),
             Some(number) => self.poll_offer(number, context).map(|result| match result {
                 Err(Aborted(Some(message))) => Err(Aborted(message)),
-                // An offer with a message comes back with it.
+                // An aborted offer with a message returns its message, so this offer had none.
                 Ok(()) | Err(Aborted(None)) => Ok(()),
             }),
         }
@@ -174,7 +174,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
     ) -> Poll<Result<(), Aborted<()>>> {
         loop {
             let first = match self.offer {
-                // The first of the rest is in the line.
+                // The first remaining message is in the line.
                 Some(_) => None,
                 None => match self.send_all_now(batch) {
                     Ok(true) => return Poll::Ready(Ok(())),
@@ -231,7 +231,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
     }
 
     fn close(&mut self) {
-        // Of a future that was leaked.
+        // Withdraws the offer of a future that was leaked.
         self.withdraw(&mut None);
         if !std::mem::replace(&mut self.closed, true) {
             self.edge.leave();

@@ -34,7 +34,7 @@ impl Load {
         self.weights.is_empty() || self.total < self.limit
     }
 
-    /// A message was put at the tail.
+    /// Records the weight of a message that was put at the tail.
     pub(super) fn sent(&mut self, weight: u64) {
         self.weights.push_back(weight);
         self.total = self.total.saturating_add(weight);

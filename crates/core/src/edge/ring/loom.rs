@@ -1,4 +1,4 @@
-//! Models of what the two ends of a ring and an abort do to each other, checked in every order.
+//! Loom models of the two ends of a ring and an abort, checked in every order.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib edge::ring::loom`
 
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Counts its living instances; not part of the model.
+/// A message that counts its live instances; the counter is not part of the model.
 struct Counted(u32, Arc<AtomicU32>);
 
 impl Drop for Counted {
@@ -53,7 +53,7 @@ fn nothing_is_sent_or_received_after_an_abort() {
         let handle = AbortHandle::new();
         let (mut tx, mut rx) = ring(Options::new(2).abort_handle(handle.clone()));
         tx.try_send(alive.message(0)).expect("there is room");
-        // Some thread knows of the abort.
+        // True once a thread has observed the abort.
         let known = Arc::new(AtomicBool::new(false));
         let aborter = {
             let known = Arc::clone(&known);
@@ -236,7 +236,7 @@ fn the_oldest_is_taken_by_one_end() {
         let alive = Alive::new();
         let (mut tx, mut rx) = ring(Options::new(1).overflow(Overflow::DropOldest));
         let meter = tx.meter();
-        // So that cells come back from the receiver.
+        // Makes the receiver return cells to the sender.
         tx.try_send(alive.message(0)).expect("there is room");
         let mut last = rx.try_recv().map(|message| message.0).ok();
         assert_eq!(last, Some(0));

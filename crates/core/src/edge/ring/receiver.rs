@@ -23,17 +23,17 @@ pub struct RingReceiver<T: Send + 'static, W: Weigh<T>> {
     slots: View<T>,
     /// The position of the next message; with `drop_oldest` the shared head is authoritative.
     head: u64,
-    /// Up to where messages have been seen.
+    /// The position up to which published messages are known.
     tail: u64,
     /// The value of the tail when it was last read.
     seen: u64,
-    /// True with `drop_oldest`.
+    /// True if the policy is `drop_oldest`.
     ordered: bool,
-    /// With `drop_oldest`: the number of returned cells.
+    /// The number of returned cells; used with `drop_oldest`.
     returns: u64,
-    /// With `drop_oldest`: the cells just taken.
+    /// The cells that were taken last; used with `drop_oldest`.
     cells: Vec<u32>,
-    /// The time spent blocked is running.
+    /// True while blocked time is counted.
     blocked: bool,
 }
 

@@ -33,12 +33,12 @@ pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     limit: u64,
     /// The high-water mark; without statistics, the largest number.
     mark: u64,
-    /// Set with a limit by weight.
+    /// The weights of buffered messages; `None` without a limit by weight.
     load: Option<Box<Load>>,
-    /// Set with `drop_oldest`.
+    /// The free cells; `None` without `drop_oldest`.
     free: Option<Free>,
     closed: bool,
-    /// The time spent blocked is running.
+    /// True while blocked time is counted.
     blocked: bool,
     /// True if a lock protects this end: foreign code runs after its release.
     defers: bool,
@@ -256,7 +256,7 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
 
     fn close(&mut self) {
         self.closed = true;
-        // So that no message is put without looking.
+        // Makes every later send check the state of the edge and find this end closed.
         self.limit = 0;
         self.ring.close();
     }

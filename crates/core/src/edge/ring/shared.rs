@@ -18,13 +18,13 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::task::Waker;
 
-/// No end may change this word any more.
+/// A bit that is set for ever: no end may change the word any more.
 pub(super) const ABORTED: u64 = 1;
 /// The other end waits for this word to change.
 pub(super) const WAITS: u64 = 2;
 /// In the tail: the sender has closed.
 pub(super) const CLOSED: u64 = 4;
-/// Bits below the position.
+/// The number of bits below the position.
 const BITS: u32 = 3;
 
 /// The position in a word, which overflows after 2^61 messages, or some hundred years.
@@ -68,12 +68,12 @@ pub struct RingEdge<T, W> {
     pub(super) taken: CachePadded<AtomicU64>,
     pub(super) sent: CachePadded<SenderCounters>,
     pub(super) received: CachePadded<ReceiverCounters>,
-    /// The sender that waits for capacity, guarded by a bit of the head.
+    /// The waker of the sender that waits for capacity, guarded by *waits* in the head.
     sender: CachePadded<ParkedWaker>,
-    /// The receiver that waits for messages, by the bit of the tail.
+    /// The waker of the receiver that waits for messages, guarded by *waits* in the tail.
     receiver: CachePadded<ParkedWaker>,
     pub(super) slots: Slots<T>,
-    /// Set with `drop_oldest`.
+    /// The order of the cells; `None` without `drop_oldest`.
     pub(super) order: Option<Order>,
     /// The weight of the messages that were buffered at the abort. Not counted if all messages weigh 1.
     aborted_weight: Counter,
@@ -84,8 +84,8 @@ pub struct RingEdge<T, W> {
     weigh: PhantomData<fn() -> W>,
 }
 
-// SAFETY: messages are handed from one thread to another, never lent to two, so that `Send` is
-// enough; which thread may touch which cell is decided by the two words, see `ring`.
+// SAFETY: one thread at a time accesses a message, so `T: Send` suffices. The words `head` and `tail` decide which
+// thread may access which cell (see the module `ring`).
 unsafe impl<T: Send, W> Sync for RingEdge<T, W> {}
 
 impl<T, W: Weigh<T>> RingEdge<T, W> {
@@ -123,8 +123,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     /// Moves the tail past the messages that the sender has put from `from` on. Returns the waker of the receiver, if
     /// it waits; the caller must call it.
     ///
-    /// # Safety
-    /// The caller is the sender, and has put them.
+    /// # Safety The caller is the sender, and has written `count` messages from `from` on.
     #[inline]
     pub(super) unsafe fn publish(
         &self,
@@ -155,7 +154,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
                 Ok(_) => {
                     return Ok(match found & WAITS {
                         0 => None,
-                        // SAFETY: this thread has cleared the bit just now.
+                        // SAFETY: this thread has just cleared *waits* with an acquire operation.
                         _ => unsafe { self.receiver.take() },
                     });
                 }
@@ -167,9 +166,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
 
     /// Moves the head past `count` messages from `from` on, which then belong to the receiver.
     ///
-    /// # Safety
-    /// The caller is the receiver, they have been published, and no other thread moves the head, that
-    /// is, the policy is not `drop_oldest`.
+    /// # Safety The caller is the receiver, the messages have been published, and the policy is not `drop_oldest`, so
+    /// no other thread moves the head.
     #[inline]
     pub(super) unsafe fn advance(&self, from: u64, count: u64) -> Result<(), IsAborted> {
         // Releases the slots; acquires the waker.
@@ -195,7 +193,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             {
                 Ok(_) => {
                     if found & WAITS != 0 {
-                        // SAFETY: this thread has cleared the bit just now.
+                        // SAFETY: this thread has just cleared *waits* with an acquire operation.
                         unsafe { self.sender.wake() };
                     }
                     return Ok(());
@@ -206,7 +204,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         Err(IsAborted)
     }
 
-    /// With `drop_oldest`, where no sender waits: advances the head from `seen`. False if the head has changed.
+    /// Advances the head from `seen`, with `drop_oldest`, where no sender waits. Returns false if the head has changed.
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
         debug_assert_eq!(seen & WAITS, 0, "no sender waits for room");
         self.head
@@ -221,13 +219,16 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
 
     /// Arranges that the sender is woken when the head is no longer `seen`.
     pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> Wait {
-        // SAFETY: the sender calls this, by exclusive reference; no other thread puts a waker in.
+        // SAFETY: only the sender's end calls this, and it borrows that end, so no other thread stores a waker in
+        // `sender`.
         unsafe { await_change(&self.head, &self.sender, seen, waker) }
     }
 
-    /// Arranges that the receiver is woken when the tail is no longer `seen`. False if the tail has already changed.
+    /// Arranges that the receiver is woken when the tail is no longer `seen`. Returns false if the tail has already
+    /// changed.
     pub(super) fn await_message(&self, seen: u64, waker: &Waker) -> bool {
-        // SAFETY: only the receiver's end calls this, and it borrows that end, so no other thread waits in `receiver`.
+        // SAFETY: only the receiver's end calls this, and it borrows that end, so no other thread stores a waker in
+        // `receiver`.
         match unsafe { await_change(&self.tail, &self.receiver, seen, waker) } {
             Wait::Begun => true,
             Wait::Over => false,
@@ -250,7 +251,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             ) {
                 Ok(_) => {
                     if found & WAITS != 0 {
-                        // SAFETY: this thread has cleared the bit just now.
+                        // SAFETY: this thread has just cleared *waits* with an acquire operation.
                         unsafe { self.receiver.wake() };
                     }
                     return;
@@ -282,14 +283,14 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             }
         }
         if found & WAITS != 0 {
-            // SAFETY: this thread has cleared the bit just now.
+            // SAFETY: this thread has just cleared *waits* with an acquire operation.
             unsafe { self.sender.wake() };
         }
         let slots = self.slots.view();
         let buffered: Vec<T> = (position(found)..position(tail))
             .map(|at| {
-                // SAFETY: both words stay as they are, so no thread writes to what lies between; and
-                // of all threads the one that has set the head's bit, this one, owns that.
+                // SAFETY: both words are aborted and do not change any more, so no thread writes to the cells between
+                // them. This thread has set the head's bit, so only it takes their messages.
                 unsafe { own(slots.copy(self.cell(at))) }
             })
             .collect();
@@ -324,18 +325,18 @@ impl<T: Send, W: Weigh<T>> Abort for RingEdge<T, W> {
         let found = self.tail.fetch_or(ABORTED, Ordering::AcqRel);
         let buffered = self.settle(found | ABORTED);
         if found & (ABORTED | WAITS) == WAITS {
-            // SAFETY: no thread clears the bit of an aborted tail, so it belongs to the thread
-            // that has aborted it, which is this one.
+            // SAFETY: *waits* was set and stays set in an aborted tail, so no other thread takes the waker: only the
+            // thread that has aborted the tail does, which is this one.
             unsafe { self.receiver.wake() };
         }
-        // Foreign code, which may panic: when everything else is done.
+        // Dropping messages runs foreign code, which may panic, so it comes last.
         drop(buffered);
     }
 }
 
 impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
     fn read(&self) -> EdgeStatistics {
-        // The head first: what is seen received has been seen sent.
+        // Reads the received count first, so that it never exceeds the sent count.
         let received_weight = self.received.weight.get();
         let head = self.head.load(Ordering::Acquire);
         let tail = self.tail.load(Ordering::Acquire);
@@ -399,8 +400,7 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
 
 /// Stores a waker and sets *waits*, if the word is still `seen`.
 ///
-/// # Safety
-/// The caller owns `parked`, whose bit is in `word`.
+/// # Safety The caller owns `parked`, whose bit *waits* is in `word`.
 unsafe fn await_change(
     word: &AtomicU64,
     parked: &ParkedWaker,
@@ -412,32 +412,32 @@ unsafe fn await_change(
             .is_ok()
     };
     if seen & WAITS != 0 {
-        // Asked again without having been woken.
+        // The end waits again without having been woken.
         if !change(seen, seen & !WAITS) {
             return Wait::Over;
         }
         seen &= !WAITS;
-        // SAFETY: the owner has cleared the bit itself.
+        // SAFETY: the owner has cleared *waits* itself, so no other thread can take the waker.
         unsafe { parked.take_back() };
     }
-    // SAFETY: the bit is clear.
+    // SAFETY: the caller owns `parked`, and *waits* is clear.
     if !unsafe { parked.put(waker) } {
         return Wait::Waking;
     }
     if change(seen, seen | WAITS) {
         return Wait::Begun;
     }
-    // SAFETY: the bit was not set.
+    // SAFETY: *waits* was not set, so no other thread can take the waker.
     unsafe { parked.take_back() };
     Wait::Over
 }
 
 /// Turns the copy of a message into the message itself.
 ///
-/// # Safety
-/// The caller owns the message by the words of the ring, and takes no other copy for it.
+/// # Safety The copy is of a published message, which the caller owns by the words of the ring. No other copy is used
+/// as the message.
 #[inline]
 pub(super) unsafe fn own<T>(copy: MaybeUninit<T>) -> T {
-    // SAFETY: what lies at a published position was written there.
+    // SAFETY: a message was written to the cell before its position was published.
     unsafe { copy.assume_init() }
 }

@@ -37,27 +37,28 @@ impl<T> Slots<T> {
     }
 }
 
-/// The cells of [`Slots`], which outlive it.
+/// A pointer to the cells of [`Slots`], which must outlive it.
 #[derive(Debug)]
 pub(super) struct View<T> {
     cells: NonNull<Cell<T>>,
     mask: usize,
 }
 
-// SAFETY: a view gives access to messages by its unsafe methods only, whose callers own them; so it
-// may be wherever messages may be.
+// SAFETY: messages are reached only by the unsafe methods, whose callers have exclusive access to the cell, so `T:
+// Send` suffices.
 unsafe impl<T: Send> Send for View<T> {}
-// SAFETY: a shared view gives addresses only; who reads or writes a cell says why nobody else does.
+// SAFETY: a shared view computes only addresses. The callers of its unsafe methods ensure that no other thread accesses
+// the cell in conflict.
 unsafe impl<T: Send> Sync for View<T> {}
 
 impl<T> View<T> {
-    /// The cell of a position, or of a number.
+    /// Returns the cell of a position, or the cell with this number.
     ///
     /// # Safety
     /// The slots still exist.
     #[inline]
     unsafe fn cell(&self, position: u64) -> &Cell<T> {
-        // SAFETY: there is one cell more than `mask`, a power of two, so the masked index is less.
+        // SAFETY: the number of cells is `mask + 1`, a power of two, so the masked index is within the allocation.
         unsafe { self.cells.add(position as usize & self.mask).as_ref() }
     }
 
@@ -67,9 +68,9 @@ impl<T> View<T> {
     /// The slots still exist, and no other thread reads or writes the cell during the call.
     #[inline]
     pub(super) unsafe fn write(&self, position: u64, message: MaybeUninit<T>) {
-        // SAFETY: the slots exist by contract.
+        // SAFETY: the caller guarantees that the slots still exist.
         let cell = unsafe { self.cell(position) };
-        // SAFETY: the pointer is valid, and the access is exclusive by contract.
+        // SAFETY: the pointer is valid, and the caller guarantees that no other thread accesses the cell.
         cell.with_mut(|cell| unsafe { *cell = message });
     }
 
@@ -80,9 +81,9 @@ impl<T> View<T> {
     /// The slots still exist, and no thread writes the cell during the call.
     #[inline]
     pub(super) unsafe fn copy(&self, position: u64) -> MaybeUninit<T> {
-        // SAFETY: the slots exist by contract.
+        // SAFETY: the caller guarantees that the slots still exist.
         let cell = unsafe { self.cell(position) };
-        // SAFETY: the pointer is valid, and no thread writes, by contract.
+        // SAFETY: the pointer is valid, and the caller guarantees that no thread writes the cell.
         cell.with(|cell| unsafe { cell.read() })
     }
 }

@@ -1,4 +1,4 @@
-//! Small runs of everything that touches memory by hand, for miri.
+//! Small tests of all code that accesses memory by hand, for miri.
 #![allow(unsafe_code, reason = "a leaked message is freed")]
 
 use crate::edge::park::block_on;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-/// How many messages go through an edge between threads.
+/// The number of messages that go through an edge between threads.
 const MANY: usize = if cfg!(miri) { 60 } else { 100_000 };
 
-/// Counts how many of it have been dropped.
+/// A message that counts its drops and owns memory.
 #[derive(Debug)]
 struct Counted(Arc<AtomicUsize>, Box<usize>);
 
@@ -109,8 +109,8 @@ fn a_leaked_batch_has_no_message_twice() {
     let rest = Box::leak(Box::new(future));
     assert_eq!(rx.try_recv().as_deref(), Ok(&0));
     assert!(rx.try_recv().is_ok());
-    // So that miri finds no leak.
-    // SAFETY: it is what was leaked above.
+    // Frees the message, so that miri finds no leak.
+    // SAFETY: the pointer comes from the leak above.
     drop(unsafe { Box::from_raw(rest) });
     assert_eq!(messages.len(), 3);
 }

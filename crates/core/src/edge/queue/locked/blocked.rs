@@ -3,8 +3,8 @@
 use crate::edge::clock;
 use std::time::Duration;
 
-/// The time in which at least one end waited. The clock is read when the first one begins to wait and when
-/// the last one stops, not for each. Protected by the lock.
+/// The time in which at least one end waited. The clock is read when the first end begins to wait and when the last one
+/// stops. Protected by the lock.
 #[derive(Default)]
 pub(super) struct Blocked {
     /// Nanoseconds of waits that are over.

@@ -19,7 +19,7 @@ pub(super) struct Contents<T> {
     line: Line<T>,
     /// The receiver's waker, while it waits.
     receiver: Option<Waker>,
-    /// The capacity in messages; 0: a rendezvous.
+    /// The capacity in messages; 0 for a rendezvous.
     most: usize,
     state: State,
     overflow: Overflow,

@@ -12,11 +12,11 @@ use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 
 impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
-    /// Advances the position by `count` messages.
+    /// Advances the head by `count` messages.
     #[inline]
     pub(super) fn moved(&mut self, count: u64) {
         self.head += count;
-        // Releases their slots.
+        // Releases the slots of these messages.
         self.ring.taken.store(self.head, Ordering::Release);
     }
 
@@ -60,12 +60,14 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         if self.head == self.tail && !self.glance() {
             self.look(self.head)?;
         }
-        // SAFETY: it is published; the sender writes there only after the head has passed.
+        // SAFETY: the message at `head` is published, and the sender does not write to its slot before the head has
+        // passed it.
         let copy = unsafe { self.slots.copy(self.head) };
-        // SAFETY: this is the receiver, and the policy is not to drop the oldest.
+        // SAFETY: only the receiver calls this, the message at `head` is published, and the policy is not
+        // `drop_oldest`.
         unsafe { self.ring.advance(self.head, 1) }?;
         self.moved(1);
-        // SAFETY: taken just now; there is no other owner.
+        // SAFETY: the head has just moved past the message, so this copy is its only owner.
         let message = unsafe { own(copy) };
         if !W::ALL_ONE {
             self.count(std::slice::from_ref(&message));
@@ -90,13 +92,16 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         let count = max.min(self.tail - self.head);
         messages.reserve(count as usize);
         for (at, spare) in (self.head..self.head + count).zip(messages.spare_capacity_mut()) {
-            // SAFETY: the slots up to `seen` hold published messages, and only the receiver, which is here, takes them.
+            // SAFETY: the slots from `head` to `tail` hold published messages. Without `drop_oldest` only this end
+            // takes them.
             *spare = unsafe { self.slots.copy(at) };
         }
-        // SAFETY: this many messages were published from `head` on, and have been moved out just now.
+        // SAFETY: `count` messages are published from `head` on, and only the receiver moves the head without
+        // `drop_oldest`.
         unsafe { self.ring.advance(self.head, count) }?;
         self.moved(count);
-        // SAFETY: this many were written there, and taken just now; there is no other owner.
+        // SAFETY: `count` messages were copied behind `before`. The head has just moved past them, so these copies are
+        // their only owners.
         unsafe { messages.set_len(before + count as usize) };
         if !W::ALL_ONE {
             self.count(&messages[before..]);
@@ -104,7 +109,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         Ok(count as usize)
     }
 
-    /// With `drop_oldest`: takes the next message.
+    /// Takes the next message, with `drop_oldest`.
     #[inline(never)]
     pub(super) fn take_cell(&mut self) -> Result<T, Lack> {
         self.take_cells(1)?;
@@ -114,7 +119,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         message.ok_or(Lack::Closed)
     }
 
-    /// With `drop_oldest`: takes the cells of the next messages, from one to `max`.
+    /// Takes the cells of the next messages, from one to `max`, with `drop_oldest`.
     pub(super) fn take_cells(&mut self, max: u64) -> Result<(), Lack> {
         loop {
             let seen = self.ring.head.load(Ordering::Acquire);
@@ -139,14 +144,14 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// With `drop_oldest`: passes on the messages of the taken cells, and returns the cells.
+    /// Passes on the messages of the taken cells, and returns the cells, with `drop_oldest`.
     pub(super) fn empty_cells(&mut self, mut pass: impl FnMut(T)) {
         let Some(order) = &self.ring.order else {
             unreachable!("an edge that drops the oldest has an order");
         };
         for number in self.cells.drain(..) {
-            // SAFETY: this end has moved the head past the position that held the number, so the cell
-            // and its message are its own until it gives the cell back.
+            // SAFETY: this end has moved the head past the position with this number, so only this end accesses the
+            // cell until it returns the cell.
             let message = unsafe { own(self.slots.copy(u64::from(number))) };
             order.give_back(self.returns, number);
             self.returns += 1;

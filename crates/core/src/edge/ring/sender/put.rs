@@ -36,9 +36,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Look::At(seen, self.ring.capacity - (self.tail - self.head))
     }
 
-    /// Finds capacity for at least the first of these messages, if the policy can make any. Returns the number of messages
-    /// for which there is capacity.
-    /// With a limit by weight only the first message is considered.
+    /// Finds capacity for at least the first of these messages, dropping older messages if the policy allows. Returns
+    /// the number of messages for which there is capacity. With a limit by weight only the first message is considered.
     #[cold]
     pub(super) fn make_room(&mut self, messages: &[T]) -> Result<u64, Lack> {
         let wanted = messages.len() as u64;
@@ -83,7 +82,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
             .map(|at| {
                 let number = order.number(at);
                 free.put(number);
-                // SAFETY: this end has moved the head past them; so the cells are its own.
+                // SAFETY: this end has moved the head past the message's position, so only this end accesses the cell.
                 unsafe { own(self.slots.copy(u64::from(number))) }
             })
             .collect();
@@ -105,7 +104,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
             self.mark = filled;
             self.ring.sent.high_water.set(filled);
         }
-        // With a limit by weight every message is looked for.
+        // With a limit by weight, capacity is checked for every message.
         if self.load.is_none() {
             self.limit = self.ring.capacity.min(self.mark);
         }
@@ -116,7 +115,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     pub(super) fn put(&mut self, message: T) -> Result<(), Aborted<T>> {
         let weight = W::weight(&message);
         let cell = self.fill(self.tail, MaybeUninit::new(message));
-        // SAFETY: this is the sender, and the message is there.
+        // SAFETY: only the sender calls this, and the message has been written at `tail`.
         match unsafe { self.ring.publish(self.tail, 1) } {
             Ok(woken) => {
                 self.moved(1, weight);
@@ -128,7 +127,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
             Err(UnsettledTail(tail)) => {
                 self.settle(tail);
                 self.unfill(1);
-                // SAFETY: it was not published, so it is still this end's, and here is its one owner.
+                // SAFETY: the message was not published, so this end still owns it, and uses only this copy.
                 Err(Aborted(unsafe { own(self.slots.copy(cell)) }))
             }
         }
@@ -167,14 +166,16 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 false => messages.iter().map(W::weight).sum(),
             };
             for (at, message) in (self.tail..).zip(messages) {
-                // SAFETY: a bitwise copy, which is forgotten unless it is published.
+                // SAFETY: reads an initialised message. The copy counts as a message only if it is published; then the
+                // batch gives up its own.
                 let copy = unsafe { std::ptr::from_ref(message).cast::<MaybeUninit<T>>().read() };
                 self.fill(at, copy);
             }
-            // SAFETY: this is the sender, and the messages are there.
+            // SAFETY: only the sender calls this, and `count` messages have been written from `tail` on.
             match unsafe { self.ring.publish(self.tail, count) } {
                 Ok(woken) => {
-                    // SAFETY: those published belong to the edge.
+                    // SAFETY: the first `count` messages are published, so their copies in the ring are their only
+                    // owners.
                     unsafe { batch.taken(count as usize) };
                     self.moved(count, weight);
                     if let Some(receiver) = woken {
@@ -233,8 +234,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 None => at,
             },
         };
-        // SAFETY: where there is room the receiver has been, and it will be here only after the
-        // publication; a free cell is the sender's.
+        // SAFETY: the head has passed the last message of this slot, and the receiver reads the slot only after the
+        // publication. With `drop_oldest`, only the sender accesses a free cell.
         unsafe { self.slots.write(cell, message) };
         cell
     }
@@ -251,7 +252,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     #[inline]
     pub(super) fn moved(&mut self, count: u64, weight: u64) {
         self.tail += count;
-        // Releases the messages.
+        // Releases the messages to the receiver.
         self.ring.published.store(self.tail, Ordering::Release);
         if let Some(load) = &mut self.load {
             load.sent(weight);

@@ -118,7 +118,7 @@ impl<T> Contents<T> {
     ) -> Result<Option<u64>, Aborted<T>> {
         let meets = self.most == 0 && self.overflow == Overflow::Block;
         let (message, weight) = match meets && self.state == State::Open {
-            // Sent once the receiver has it, not already because it waits for it.
+            // At a rendezvous, a send is complete when the receiver has the message, not when the receiver waits.
             true => (message, weight),
             false => match self.put(message, weight, later) {
                 Ok(()) => return Ok(None),
@@ -187,7 +187,7 @@ impl<T> Contents<T> {
             self.blocked_sending.end();
         }
         later.old = offer.waker;
-        // Lighter ones behind it may fit.
+        // Lighter messages behind the removed one may fit.
         self.admit(later);
         offer.message.map(|(message, _)| message)
     }
