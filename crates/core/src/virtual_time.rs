@@ -210,7 +210,7 @@ fn on_threads<T: Send>(
             {
                 Ok(thread) => others.push(thread),
                 Err(source) => {
-                    // Those that have begun wait for this one, and stop.
+                    // The started shards wait for this one, and stop.
                     abandon();
                     return Err(refused(config, source, index));
                 }

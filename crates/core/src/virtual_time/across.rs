@@ -177,7 +177,7 @@ impl Failure {
 struct Across<'a, M: Message, C> {
     local: Port<Cargo<M>, &'a Matrix<Cargo<M>>>,
     batches: &'a Batches,
-    /// Set in the first shard of the process.
+    /// The carrier; `None` in all shards but the first of the process.
     carrier: Option<C>,
     /// The shards of this process.
     own: Range<usize>,
@@ -190,7 +190,7 @@ struct Across<'a, M: Message, C> {
     failure: Option<Failure>,
     /// The reduction at the last barrier.
     agreed: Reduction,
-    /// Set by the first shard of the process, if the root's shard is in another process.
+    /// The progress to update and the root's shard. Set only in the first shard of a process without the root.
     progress: Option<(Progress, u32)>,
     saves: Saves<'a>,
 }

@@ -28,7 +28,7 @@ struct Group {
     parent: u32,
     population: u32,
     spawn: Spawn,
-    /// The number of them on this shard that have not ended.
+    /// The number of these actors on this shard that have not ended.
     living: u32,
 }
 
@@ -59,10 +59,10 @@ enum Page {
 
 /// A page that several batches share.
 struct SharedPage {
-    /// For each address, the number of its batch plus one; 0 means no actor.
+    /// For each address, the number of its batch plus one; 0 if it has no actor.
     batches: [u32; PAGE as usize],
     living: u16,
-    /// No actors will be added.
+    /// True if no actors will be added.
     closed: bool,
 }
 
@@ -85,7 +85,7 @@ const NAMED: u32 = 64 * PAGE;
 /// The location of an actor that shares a page.
 #[derive(Clone, Copy)]
 pub(super) struct SharedSlot {
-    /// The slots of all actors that were spawned with it.
+    /// The slots of all actors of the same spawn.
     pub(super) slots: NonNull<u8>,
     pub(super) population: u32,
     /// The actor's index among these slots.
@@ -139,7 +139,7 @@ pub(super) struct ActorTable {
     batches: Slab<Batch>,
     shared: Slab<Box<SharedPage>>,
     ending: Ending,
-    /// For each finished spawn, the last actor of it on this shard.
+    /// For each finished spawn, its last actor on this shard.
     pub(super) over: Vec<u32>,
     /// Removed spawns whose names are kept.
     ended: Vec<NamedRange>,
@@ -147,8 +147,8 @@ pub(super) struct ActorTable {
     recent: RecentSlots,
 }
 
-// SAFETY: the pointers are to memory that belongs to the shard's populations, which are used by the
-// shard's thread only; nothing here follows them.
+// SAFETY: the pointers lead to memory of the shard's populations, which only the shard's thread uses. This table does
+// not dereference them.
 unsafe impl Send for ActorTable {}
 
 impl ActorTable {
@@ -156,8 +156,8 @@ impl ActorTable {
         ActorTable {
             index,
             shards,
-            // The root and the first actor that it spawns are together: where there are no others, they
-            // talk to each other.
+            // The root and the first actor that it spawns are on the same shard: without other actors, they exchange
+            // messages with each other.
             owners: (0..ROUND as usize)
                 .map(|page| (page.saturating_sub(1) % shards) as u16)
                 .collect(),
@@ -180,7 +180,8 @@ impl ActorTable {
         if self.shards == 1 {
             return 0;
         }
-        // Often it is the same page again. The processor predicts that, and continues before it has read anything.
+        // The page is often the same as before. The processor predicts this, and continues before the loads are
+        // complete.
         let (residue, last) = (residue(to), self.last_owner.get());
         if last.0 == residue as u32 {
             return last.1 as usize;
@@ -387,11 +388,11 @@ impl ActorTable {
         let place = (first % PAGE) as usize;
         shared.batches[place..place + usize::from(count)].fill(number + 1);
         shared.living += 1;
-        // The last address is given out.
+        // The page's last address has been assigned.
         shared.closed |= place + usize::from(count) == PAGE as usize;
     }
 
-    /// A page gets no more actors.
+    /// Marks a page that gets no more actors.
     pub(super) fn close_page(&mut self, number: u32) {
         if let Page::Shared { page } = self.page(number)
             && let Some(shared) = self.shared.get_mut(page)
@@ -401,7 +402,7 @@ impl ActorTable {
         }
     }
 
-    /// Removes a shared page if none of its actors is left and none will be added.
+    /// Removes a shared page if all of its actors have ended and no more will be added.
     fn forget_page(&mut self, number: u32, page: u32) {
         let shared = self.shared.get(page);
         if shared.is_some_and(|shared| shared.closed && shared.living == 0) {

@@ -26,22 +26,20 @@ use std::any::{TypeId, type_name};
 #[cfg(feature = "serde")]
 use std::sync::Arc;
 
-/// Whether an actor can handle an event.
+/// The state of an actor for the event being delivered.
 enum Ready {
     Yes,
     No,
     Ends(Reason),
 }
 
-/// Counts a message that is being delivered; its time was counted before.
+/// Counts a message that is being delivered; the time of the event has already been counted.
 ///
 /// # Safety
 /// The shard is valid and no reference to it is held; the event has a body.
 #[inline(always)]
 pub(super) unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) {
-    // SAFETY: the event has a body, and no reference to the shard is held while the message is asked, which is foreign code
-    // and is
-    // over before the shard is borrowed.
+    // SAFETY: the event has a body. Foreign code (`kind` and `fingerprint`) returns before the shard is borrowed.
     unsafe {
         let body = &*StoredEvent::body(event);
         let (kind, fingerprint) = (body.kind(), body.fingerprint());
@@ -60,15 +58,12 @@ trait Actors<M: Message> {
 
     /// Returns the slot of an actor, if the actor belongs to this population.
     ///
-    /// # Safety
-    /// Called on the shard's thread, with a shard that has the address and to which no one holds a
-    /// reference to.
+    /// # Safety The caller is on the shard's thread, the shard owns the address, and no reference to the shard is held.
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, Self::Form>>;
 
     /// Returns the time from which an actor exists that has not begun.
     ///
-    /// # Safety
-    /// The slot is that of one of these actors, whose state is [`State::Fresh`].
+    /// # Safety The slot belongs to an actor of this population whose state is [`State::Fresh`].
     unsafe fn born(&self, slot: *mut Slot<M, Self::Form>) -> u64;
 
     /// Creates the actor, whose state is [`State::Live`] afterwards. If that panics, the actor has not begun.
@@ -77,10 +72,9 @@ trait Actors<M: Message> {
     /// As for [`Actors::born`] and [`Actors::slot`].
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, actor: u32);
 
-    /// See [`Population::populate_ahead`].
+    /// Pre-faults memory; see [`Population::populate_ahead`].
     ///
-    /// # Safety
-    /// As there.
+    /// # Safety The requirements of [`Population::populate_ahead`].
     unsafe fn populate(&self) -> Prefault {
         Prefault::Done
     }
@@ -106,8 +100,7 @@ trait Actors<M: Message> {
 
     /// Delivers one event to these actors. See [`Population::run_one`].
     ///
-    /// # Safety
-    /// As there.
+    /// # Safety The requirements of [`Population::run_one`].
     #[inline(always)]
     unsafe fn run_single(
         &self,
@@ -115,8 +108,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         event: *mut StoredEvent<M>,
     ) {
-        // SAFETY: shard, slot and event are valid, and references to them end before code of an actor or of a message type
-        // is called.
+        // SAFETY: shard, slot and event are valid, and references to them end before code of an actor or of a message
+        // type is called.
         unsafe {
             (*shard).turn.me = (*event).label.to;
             (*shard).turn.header = &raw mut (*slot).header;
@@ -150,7 +143,7 @@ trait Actors<M: Message> {
             unsafe {
                 if let Some(slot) = self.slot(shard, actor) {
                     let line = slot.cast::<i8>();
-                    // All that an actor of ordinary size has.
+                    // Prefetches the complete slot of an actor of ordinary size.
                     for at in (0..size_of::<Slot<M, Self::Form>>()).step_by(64).take(4) {
                         _mm_prefetch(line.wrapping_add(at), _MM_HINT_T0);
                     }
@@ -175,8 +168,8 @@ trait Actors<M: Message> {
         order: &[*mut StoredEvent<M>],
         mut at: usize,
     ) -> usize {
-        // SAFETY: shard, slot and events are valid by the contract. References to them end before
-        // code of an actor or of a message type is called.
+        // SAFETY: the caller guarantees that shard, slot and events are valid. References to them end before code of an
+        // actor or of a message type is called.
         unsafe {
             let mut event = *order.get_unchecked(at);
             (*shard).window.cursor = at;
@@ -188,8 +181,8 @@ trait Actors<M: Message> {
                 return at + 1;
             }
             (*shard).counters.note_time((*shard).turn.now);
-            // What the actor does in between is not due before these messages: timers come after the
-            // messages of their instant.
+            // The actor cannot cause an event that is due before these messages: at one instant, timers come after
+            // messages.
             loop {
                 let label = (*event).label;
                 if Self::Form::TAKES_ROWS {
@@ -234,7 +227,7 @@ trait Actors<M: Message> {
         unsafe {
             count_message(shard, event);
             if !live {
-                // Until it has begun, for what a panic leaves.
+                // The event stays here until the actor has begun, so that a panic finds it.
                 (*shard).turn.arrived = event;
                 self.begin(shard, slot);
                 (*shard).turn.arrived = std::ptr::null_mut();
@@ -244,7 +237,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Delivers a timer of the actor, or a message to itself that takes no time. False if the event is neither.
+    /// Delivers a timer of the actor, or a message to itself that takes no time. Returns false for any other event.
     ///
     /// # Safety
     /// As for [`Actors::deliver_message`]; the actor is live.
@@ -271,7 +264,7 @@ trait Actors<M: Message> {
                     return false;
                 }
                 let Some(token) = (*shard).handle_due(token) else {
-                    // It was cancelled.
+                    // The timer was cancelled.
                     return true;
                 };
                 StoredEvent::set_token(event, token);
@@ -298,8 +291,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         message: ScheduledEvent<M>,
     ) {
-        // SAFETY: shard and slot are valid, and references to them end before code of an actor is called; the event lies
-        // beside the shard, with a body.
+        // SAFETY: shard and slot are valid, and references to them end before code of an actor is called. The event has
+        // a body and is stored outside the shard's other fields.
         unsafe {
             let event = (*shard).arrive(message);
             (*shard).counters.note_time((*shard).turn.now);
@@ -349,8 +342,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         event: *mut StoredEvent<M>,
     ) -> Ready {
-        // SAFETY: shard, slot and event are valid, no reference outlives its expression, and the event is moved out once on
-        // every path.
+        // SAFETY: shard, slot and event are valid. No reference outlives its expression, and every path moves the event
+        // out once.
         unsafe {
             let state = (*slot).header.state;
             let kind = (*event).label.kind();
@@ -394,7 +387,7 @@ trait Actors<M: Message> {
     /// As for [`Actors::deliver`].
     #[inline(always)]
     unsafe fn is_to_begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) -> bool {
-        // SAFETY: shard and slot are valid; `born` is asked of a slot that is `Fresh`.
+        // SAFETY: shard and slot are valid, and `born` is called only for a slot that is `Fresh`.
         unsafe { (*slot).header.state == State::Fresh && (*shard).turn.now >= self.born(slot) }
     }
 
@@ -404,8 +397,8 @@ trait Actors<M: Message> {
     /// As for [`Actors::deliver`]; the actor has not begun, and `arrived` is its first event.
     #[inline(always)]
     unsafe fn begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) {
-        // SAFETY: shard and slot are valid, the actor has not begun, and no reference to the shard is held while it is made
-        // and begins.
+        // SAFETY: shard and slot are valid and the actor has not begun. No reference to the shard is held while the
+        // actor is created and begins.
         unsafe {
             self.make(shard, slot, (*shard).turn.me);
             (*shard).counters.begun += 1;
@@ -425,7 +418,7 @@ trait Actors<M: Message> {
         // the body is dropped, so that it is dropped once, even if its drop panics.
         unsafe {
             if (*slot).header.state == State::Ended {
-                // It panicked while what it had was being dropped.
+                // The actor panicked while its body was being dropped.
                 return drop_stashed(shard);
             }
             let begun = (*slot).header.state == State::Live;
@@ -477,9 +470,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         until: u64,
     ) {
-        // SAFETY: shard and slot are valid, and references to them end before code of an actor runs. The event lies beside
-        // the shard,
-        // so that it is there even if the actor panics.
+        // SAFETY: shard and slot are valid, and references to them end before code of an actor runs. The event is
+        // stored in the shard, so it remains valid even if the actor panics.
         unsafe {
             let timers = &raw mut (*shard).turn.timers;
             while let Some(timer) = (*timers).pop_before(until) {
@@ -519,8 +511,8 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         mut at: usize,
     ) -> usize {
         while let Some(&first) = order.get(at) {
-            // SAFETY: the events of `order` are valid, and only given to the shard that has their
-            // receivers' addresses. The rest is the contract.
+            // SAFETY: the events of `order` are valid, and their receivers belong to this shard. The caller guarantees
+            // that the shard is valid and not borrowed.
             unsafe {
                 let actor = (*first).label.to;
                 let Some(slot) = self.slot(shard, actor) else {
@@ -528,9 +520,9 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
                 };
                 (*shard).turn.me = actor;
                 (*shard).turn.header = &raw mut (*slot).header;
-                // All events of this actor, which follow each other.
+                // Delivers all consecutive events of this actor.
                 loop {
-                    // In the order of addresses the processor sees for itself what comes next.
+                    // In the order of addresses, the processor prefetches by itself.
                     if (*shard).window.scattered
                         && let Some(&ahead) = order.get(at + AHEAD)
                         && (*ahead).label.to != actor
@@ -559,8 +551,8 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     }
 
     unsafe fn run_one(&self, shard: *mut Shard<M>, slot: *mut Header, event: *mut StoredEvent<M>) {
-        // SAFETY: the event is for an actor of this population, and a non-null slot is that actor's. A slot begins with its
-        // header.
+        // SAFETY: the event is for an actor of this population, and a non-null slot belongs to that actor. A slot
+        // begins with its header.
         unsafe {
             let slot = match slot.is_null() {
                 false => slot.cast(),
@@ -573,7 +565,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     }
 
     unsafe fn populate_ahead(&self) -> Prefault {
-        // SAFETY: this is the shard's thread, and no actor runs.
+        // SAFETY: the caller is on the shard's thread, and no actor runs.
         unsafe { self.populate() }
     }
 
@@ -589,14 +581,15 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     unsafe fn header(&self, shard: *mut Shard<M>, actor: u32) -> *mut Header {
         // SAFETY: the shard is valid and no reference to it is held.
         let slot = unsafe { self.slot(shard, actor) };
-        // SAFETY: the slot is valid.
+        // SAFETY: the slot is valid, and its header is always initialised.
         slot.map_or(std::ptr::null_mut(), |slot| unsafe {
             &raw mut (*slot).header
         })
     }
 
     unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: the shard is valid and no reference to it is held while the actor is asked, which is live.
+        // SAFETY: the shard is valid, the actor is live, and no reference to the shard is held while the actor is
+        // polled.
         unsafe {
             let Some(slot) = self.slot(shard, actor) else {
                 return;
@@ -670,7 +663,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         actor: u32,
         to: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid, and the actor is live, so its slot holds it.
+        // SAFETY: the shard is valid, and the actor is live, so its slot contains its state.
         unsafe {
             let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
             R::Form::save(&*Slot::actor(slot), to)
@@ -684,8 +677,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         actor: u32,
         from: &mut &[u8],
     ) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid, and the actor has not begun. What it would have been made from is dropped before it is
-        // written over.
+        // SAFETY: the shard is valid, and the actor has not begun. Its origin is dropped before the state replaces it.
         unsafe {
             let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
             let read = self.form(slot).load(from)?;
@@ -697,8 +689,8 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
 
     #[cfg(feature = "serde")]
     unsafe fn end_unborn(&self, shard: *mut Shard<M>, actor: u32, reason: Reason) {
-        // SAFETY: the shard is valid, and the actor has not begun; its origin is dropped once, because the state is `Ended`
-        // then.
+        // SAFETY: the shard is valid, and the actor has not begun. Its origin is dropped only once, because the state
+        // is `Ended` afterwards.
         unsafe {
             if let Some(slot) = self.slot(shard, actor) {
                 (*slot).header.end(reason);
@@ -715,7 +707,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
 #[cold]
 #[inline(never)]
 unsafe fn drop_stashed<M: Message>(shard: *mut Shard<M>) {
-    // SAFETY: the shard is valid. References to it end before an event is dropped.
+    // SAFETY: the shard is valid, and references to it end before an event is dropped.
     unsafe {
         while let Some(event) = (*shard).take_stashed() {
             let kind = event.message_kind();

@@ -2,19 +2,18 @@
 //!
 //! Every shard assigns the same addresses in the same order, and no address twice. Addresses come in pages of 256,
 //! because a page belongs to one shard. A spawn of half a page or more gets its own pages. Smaller spawns share 64 open
-//! pages, which are filled in turn. So actors that are spawned one by one are spread over the shards, and a billion of
-//! them, one after the other, use no more than a billion addresses. At most half of the addresses are lost at the ends
-//! of pages.
+//! pages, which are filled in turn. So actors that are spawned one by one are spread over the shards, and a billion
+//! successive spawns use no more than a billion addresses. At most half of the addresses are lost at the ends of pages.
 
-/// log2 of a page's addresses.
+/// The binary logarithm of [`PAGE`].
 pub(super) const PAGE_BITS: u32 = 8;
-/// Addresses of a page.
+/// The number of addresses in a page.
 pub(super) const PAGE: u32 = 1 << PAGE_BITS;
 /// The maximum number of pages: the next one would contain [`Addr::NONE`](crate::Addr::NONE).
 const MAX_PAGES: u32 = (1 << (32 - PAGE_BITS)) - 1;
 /// The number of pages that are filled in turn.
 const OPEN: usize = 64;
-/// The size from which on a spawn gets its own pages.
+/// The smallest spawn that gets its own pages.
 const WHOLE: u32 = PAGE / 2;
 
 /// Consecutive addresses for actors that are spawned together.
@@ -25,12 +24,12 @@ pub(super) enum Allocation {
     /// Addresses within one page, from this one on.
     Part {
         first: u32,
-        /// A page that gets no more actors.
+        /// A page that gets no more actors, if the spawn has closed one.
         closed: Option<u32>,
     },
 }
 
-/// The addresses that are left.
+/// The addresses that have not been assigned.
 pub(super) struct Addresses {
     next_page: u32,
     /// The next address of each open page; pages that have not been opened are empty.
@@ -86,7 +85,8 @@ impl Addresses {
             return self.pages(count.div_ceil(PAGE)).map(Allocation::Pages);
         }
         let open = self.open[self.turn];
-        // An open page is one in which an address is left; a full one ends where the next begins.
+        // The number of addresses left in the open page; 0 if it is full, because then `open` is the start of the next
+        // page.
         let left = open.wrapping_neg() % PAGE;
         let (first, closed) = if left >= count.max(1) {
             (open, None)
@@ -166,13 +166,13 @@ mod tests {
             first_of(&mut addresses, &[1, 1, 600, 1]),
             [0, 256, 512, 1280]
         );
-        // The turn comes back to the first page after 64 spawns.
+        // After 64 spawns it is the first page's turn again.
         (3..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));
         assert_eq!(first_of(&mut addresses, &[127]), [1]);
         (1..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));
         assert_eq!(first_of(&mut addresses, &[127]), [128]);
         (1..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));
-        // One address is left in page 0: two do not fit.
+        // One address is left in page 0, so two do not fit.
         let closed = addresses.allocate(2).unwrap();
         assert!(
             matches!(closed, Allocation::Part { closed: Some(0), first } if first > PAGE),
@@ -197,7 +197,7 @@ mod tests {
             (addresses.allocate(1), addresses.allocate(1000)),
             (None, None)
         );
-        // None at all need no address.
+        // A spawn without actors needs no address.
         let mut addresses = Addresses::new();
         assert_eq!(first_of(&mut addresses, &[0]), [0]);
     }

@@ -18,7 +18,7 @@ pub(super) struct Block {
     _memory: Memory,
 }
 
-/// The source of a block's memory.
+/// The memory of a block, by its source.
 enum Memory {
     Allocator(NonNull<u8>, Layout),
     System { _region: Region },
@@ -27,7 +27,7 @@ enum Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Memory::Allocator(start, layout) = self {
-            // SAFETY: it was allocated with this layout, and belongs to this.
+            // SAFETY: the memory was allocated with this layout, and is freed only here.
             unsafe { dealloc(start.as_ptr(), *layout) };
         }
     }
@@ -35,7 +35,7 @@ impl Drop for Memory {
 
 /// An allocator of pieces from blocks.
 pub(super) struct Blocks {
-    /// Null before the first.
+    /// The current block; null before the first one.
     block: *const Block,
     /// The start of the next piece.
     at: *mut u8,
@@ -45,14 +45,15 @@ pub(super) struct Blocks {
     taken: usize,
 }
 
-// SAFETY: it owns what is left of the block. What it shares with others is the number of bytes.
+// SAFETY: only this allocator uses the free bytes of its block. It shares only the atomic count of bytes with other
+// threads.
 unsafe impl Send for Blocks {}
 
-/// The bytes of the first block.
+/// The size of the first block in bytes.
 const FIRST: usize = if cfg!(miri) { 16 << 10 } else { 32 << 10 };
 /// The total size up to which blocks are small, because many runs need no more.
 const SMALL: usize = 32 * FIRST;
-/// The bytes of all other blocks.
+/// The size of all later blocks in bytes.
 const LARGE: usize = if cfg!(miri) { SMALL } else { 2 << 20 };
 
 impl Blocks {
@@ -75,7 +76,7 @@ impl Blocks {
         }
         let start = NonNull::new(self.at).expect("a block begins somewhere");
         self.left -= piece.size();
-        // SAFETY: the last block has at least that many bytes left.
+        // SAFETY: `begin` ensures that at least `piece.size()` bytes are left in the block.
         self.at = unsafe { self.at.add(piece.size()) };
         (start, self.block)
     }
@@ -114,7 +115,7 @@ impl Blocks {
     fn give_up_rest(&mut self) {
         let left = std::mem::replace(&mut self.left, 0);
         if left > 0 {
-            // SAFETY: these bytes have not been given out, and never will be.
+            // SAFETY: these bytes belong to the current block, and no piece contains them.
             unsafe { Block::release(self.block, left) };
         }
     }
@@ -129,11 +130,10 @@ impl Drop for Blocks {
 impl Block {
     /// Frees pieces of a block, `bytes` bytes in all.
     ///
-    /// # Safety
-    /// They were [taken](Blocks::take) from this block, and are not used any more.
+    /// # Safety The pieces were [taken](Blocks::take) from this block, and nothing uses them any more.
     pub(super) unsafe fn release(block: *const Block, bytes: usize) {
-        // SAFETY: a block is there until its last byte is given back. What was done with the others has
-        // happened before then, because each is given back with release.
+        // SAFETY: a block exists until its last byte is released. Each release uses `Ordering::Release`, so all uses of
+        // the other pieces happen before the block is freed.
         unsafe {
             if (*block).bytes.fetch_sub(bytes, Ordering::Release) == bytes {
                 fence(Ordering::Acquire);
@@ -149,7 +149,7 @@ mod tests {
 
     struct Piece(NonNull<u8>, usize, *const Block);
 
-    // SAFETY: a piece may be given back by any thread.
+    // SAFETY: any thread may release a piece.
     unsafe impl Send for Piece {}
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
                 let layout = Layout::from_size_align(size, align).unwrap();
                 let (start, block) = blocks.take(layout);
                 assert_eq!(start.as_ptr().align_offset(align), 0);
-                // SAFETY: it is this test's, and large enough.
+                // SAFETY: the piece belongs to this test and is large enough.
                 unsafe {
                     start.cast::<usize>().write(number);
                     start.add(size - 1).write(7);
@@ -189,7 +189,7 @@ mod tests {
                 for half in pieces.chunks_mut(count.div_ceil(2)) {
                     scope.spawn(move || {
                         for &mut Piece(start, size, block) in half {
-                            // SAFETY: it was written above, and is given back once.
+                            // SAFETY: the piece was written above, and is released once.
                             unsafe {
                                 assert!(start.cast::<usize>().read() < count);
                                 Block::release(block, size);
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(blocks.taken == FIRST, number < FIRST / 4096);
             assert!(blocks.taken <= SMALL);
         }
-        // SAFETY: nobody uses them.
+        // SAFETY: no thread uses these pieces.
         taken
             .into_iter()
             .for_each(|block| unsafe { Block::release(block, 4096) });

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, needs_drop};
 use std::ptr::null_mut;
 
-/// The begin of a chunk. Events follow.
+/// The header of a chunk. The events follow it.
 struct Chunk {
     next: *mut Chunk,
     /// The end of the events; set when the next chunk is begun.
@@ -29,7 +29,7 @@ pub(super) struct Buffer<M> {
     at: *mut u8,
     /// The end of the last chunk.
     limit: *mut u8,
-    /// Null if the buffer is empty.
+    /// The first chunk; null if the buffer is empty.
     first: *mut Chunk,
     last: *mut Chunk,
     /// The event written last.
@@ -43,7 +43,7 @@ pub(super) struct Buffer<M> {
     _events: PhantomData<StoredEvent<M>>,
 }
 
-// SAFETY: a buffer owns its chunks and the messages in them.
+// SAFETY: a buffer owns its chunks and the messages in them, and messages are `Send`.
 unsafe impl<M: Send> Send for Buffer<M> {}
 
 /// The chunks of a buffer, without its events.
@@ -53,7 +53,7 @@ pub(super) struct FreeChunks<M> {
     _events: PhantomData<StoredEvent<M>>,
 }
 
-// SAFETY: it owns its chunks, in which no event is.
+// SAFETY: the value owns its chunks, which contain no events.
 unsafe impl<M> Send for FreeChunks<M> {}
 
 /// Chunks that are not in use.
@@ -63,7 +63,7 @@ pub(super) struct Pool<M> {
     _events: PhantomData<StoredEvent<M>>,
 }
 
-// SAFETY: a pool owns its chunks, in which no event is.
+// SAFETY: a pool owns its chunks, which contain no events.
 unsafe impl<M> Send for Pool<M> {}
 
 impl<M> Buffer<M> {
@@ -99,8 +99,7 @@ impl<M> Buffer<M> {
 
     /// Adds an event that `write` writes to the given address; `write` returns the number of bytes.
     ///
-    /// # Safety
-    /// `write` writes one event, by [`StoredEvent::write`] or one of its like, and does not unwind.
+    /// # Safety `write` writes one event, with [`StoredEvent::write`] or a similar function, and does not unwind.
     #[inline(always)]
     pub(super) unsafe fn push_with(
         &mut self,
@@ -110,7 +109,7 @@ impl<M> Buffer<M> {
         if !self.has_room(StoredEvent::<M>::MOST) {
             self.grow(pool);
         }
-        // SAFETY: `make_space` has just seen to it that any event fits; `write` writes one.
+        // SAFETY: `grow` has provided space for any event, and `write` writes one event.
         unsafe { self.write_with(write) }
     }
 
@@ -122,25 +121,24 @@ impl<M> Buffer<M> {
     pub(super) unsafe fn write_with(&mut self, write: impl FnOnce(*mut u8) -> usize) {
         let size = write(self.at);
         let event = self.at.cast::<StoredEvent<M>>();
-        // SAFETY: it was written just now.
+        // SAFETY: `write` has just written the event.
         unsafe { self.note_order(event) };
         self.newest = event;
         self.even &= size == size_of::<StoredEvent<M>>();
-        // SAFETY: an event takes no more than `MOST` bytes, which are there.
+        // SAFETY: an event takes at most `MOST` bytes, and the chunk has this space.
         self.at = unsafe { self.at.add(size) };
     }
 
     /// Adds consecutive messages of one sender to one receiver, which are due at one time. The first one has this
     /// label.
     ///
-    /// # Safety
-    /// They [fit](Buffer::has_room) into the buffer, and there is one or more.
+    /// # Safety The messages [fit](Buffer::has_room) into the buffer, and there is at least one.
     #[inline(always)]
     pub(super) unsafe fn write_row<const N: usize>(&mut self, label: Label, bodies: [M; N]) {
         let first = self.at.cast::<StoredEvent<M>>();
         let bodies = ManuallyDrop::new(bodies);
-        // SAFETY: all of them fit, and events are written one behind the other; each body is moved
-        // out once. Behind the first event all are in order.
+        // SAFETY: the caller guarantees that all events fit. They are written one after the other, and each body is
+        // moved out once. The events after the first one are in order.
         unsafe {
             for index in 0..N {
                 let event = first.add(index);
@@ -155,16 +153,15 @@ impl<M> Buffer<M> {
 
     /// Records whether an event is in order after the event written before it.
     ///
-    /// # Safety
-    /// It is an event of this buffer, and `newest` is still the one before it.
+    /// # Safety The event was written to this buffer last, and `newest` is still the event before it.
     #[inline(always)]
     unsafe fn note_order(&mut self, event: *mut StoredEvent<M>) {
-        // SAFETY: the event was written to this buffer just now, so it has a label.
+        // SAFETY: the event has just been written to this buffer, so its label is initialised.
         let order = unsafe { (*event).label.coarse_order() };
         if order > self.newest_order {
             self.newest_order = order;
         } else if self.unsorted.is_null() {
-            // SAFETY: the event was written to this buffer just now.
+            // SAFETY: the event has just been written to this buffer, and `newest` is the event before it.
             unsafe { self.compare_with_newest(event) }
         }
     }
@@ -176,7 +173,7 @@ impl<M> Buffer<M> {
     /// As for [`Buffer::note_order`].
     #[inline(never)]
     unsafe fn compare_with_newest(&mut self, event: *mut StoredEvent<M>) {
-        // SAFETY: both events lie in this buffer, whose events do not move.
+        // SAFETY: both events are in this buffer, whose events do not move.
         unsafe {
             if !self.newest.is_null() && !StoredEvent::is_before(self.newest, event) {
                 self.unsorted = event;
@@ -188,8 +185,7 @@ impl<M> Buffer<M> {
     /// Adds an event.
     #[inline(always)]
     pub(super) fn push(&mut self, pool: &mut Pool<M>, event: ScheduledEvent<M>) {
-        // SAFETY: any event fits, and chunks are aligned for events, whose sizes are
-        // multiples of their alignment.
+        // SAFETY: any event fits, and the chunk is aligned for events, whose sizes are multiples of their alignment.
         unsafe { self.push_with(pool, |place| StoredEvent::write(place, event)) }
     }
 
@@ -198,8 +194,7 @@ impl<M> Buffer<M> {
     #[inline(never)]
     pub(super) fn grow(&mut self, pool: &mut Pool<M>) {
         let chunk = pool.take();
-        // SAFETY: the chunk is the pool's no longer, and is this buffer's. The chunks of a buffer
-        // are valid.
+        // SAFETY: the pool has given the chunk to this buffer. All chunks of a buffer are valid.
         unsafe {
             (*chunk).next = null_mut();
             if self.last.is_null() {
@@ -238,7 +233,7 @@ impl<M> Buffer<M> {
         self.for_each_chunk(|mut at, end| {
             while at < end {
                 let event = at.cast::<StoredEvent<M>>();
-                // SAFETY: from the first place of a chunk to the end there are events.
+                // SAFETY: the bytes from the first event of a chunk to `end` are consecutive events.
                 at = unsafe { at.add(StoredEvent::<M>::size(&(*event).label)) };
                 each(event);
             }
@@ -265,7 +260,7 @@ impl<M> Buffer<M> {
                     place.write(event);
                     event = event.wrapping_add(1);
                 }
-                // SAFETY: `count` events have been written.
+                // SAFETY: `count` pointers have been written behind the old length.
                 unsafe { places.set_len(places.len() + count) };
             });
         } else {
@@ -294,7 +289,7 @@ impl<M> Buffer<M> {
         while at < self.at {
             *few.get_mut(count)? = at.cast();
             count += 1;
-            // SAFETY: from the first place of the chunk to where the next goes there are events.
+            // SAFETY: the bytes from the first event of the chunk to `self.at` are consecutive events.
             at = unsafe {
                 at.add(StoredEvent::<M>::size(
                     &(*at.cast::<StoredEvent<M>>()).label,
@@ -327,7 +322,7 @@ impl<M> Buffer<M> {
     #[cfg(feature = "serde")]
     pub(super) fn into_cleared(self) -> FreeChunks<M> {
         if needs_drop::<M>() {
-            // SAFETY: from here on they are not there any more.
+            // SAFETY: each event is dropped once, because `into_free_chunks` then forgets the events.
             self.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
         }
         self.into_free_chunks()
@@ -336,7 +331,7 @@ impl<M> Buffer<M> {
     /// Calls `each` with every event in order; times are relative to the window.
     pub(super) fn take_all(self, mut each: impl FnMut(ScheduledEvent<M>)) {
         let this = ManuallyDrop::new(self);
-        // SAFETY: each event is moved out once, and the buffer, which is not dropped if `each` panics, has no other use.
+        // SAFETY: each event is moved out once. If `each` panics, the buffer is not dropped.
         this.for_each(|event| each(unsafe { StoredEvent::read(event, 0) }));
         drop(ManuallyDrop::into_inner(this).into_free_chunks());
     }
@@ -354,17 +349,17 @@ impl<M> Buffer<M> {
 impl<M> Drop for Buffer<M> {
     fn drop(&mut self) {
         if needs_drop::<M>() {
-            // SAFETY: a buffer whose events have been moved out is one no longer.
+            // SAFETY: the events have not been moved out, because `into_free_chunks` leaves an empty buffer.
             self.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
         }
-        // SAFETY: the chunks are this buffer's.
+        // SAFETY: the buffer owns its chunks, which were taken from a pool for `M`.
         unsafe { free::<M>(self.first) };
     }
 }
 
 impl<M> Drop for FreeChunks<M> {
     fn drop(&mut self) {
-        // SAFETY: the chunks are in no other hands.
+        // SAFETY: only this value owns the chunks, which were taken from a pool for `M`.
         unsafe { free::<M>(self.first) };
     }
 }
@@ -382,7 +377,7 @@ impl<M> Pool<M> {
     pub(super) fn put(&mut self, mut spent: FreeChunks<M>) {
         let first = std::mem::replace(&mut spent.first, null_mut());
         if !first.is_null() {
-            // SAFETY: the chunks are valid, and this pool's from here on.
+            // SAFETY: the chunks are valid, and this pool owns them now.
             unsafe { (*spent.last).next = self.free };
             self.free = first;
         }
@@ -392,7 +387,7 @@ impl<M> Pool<M> {
         if self.free.is_null() {
             let (chunk, block) = self.blocks.take(Buffer::<M>::layout());
             let chunk = chunk.cast::<Chunk>().as_ptr();
-            // SAFETY: the piece is this pool's, and large enough.
+            // SAFETY: the pool owns the piece, which has the layout of a chunk.
             unsafe { (&raw mut (*chunk).block).write(block) };
             return chunk;
         }
@@ -405,19 +400,18 @@ impl<M> Pool<M> {
 
 impl<M> Drop for Pool<M> {
     fn drop(&mut self) {
-        // SAFETY: the chunks are this pool's.
+        // SAFETY: the pool owns its chunks.
         unsafe { free::<M>(self.free) };
     }
 }
 
 /// Frees linked chunks.
 ///
-/// # Safety
-/// They were taken from a [`Pool`] for `M`, and nothing uses them any more.
+/// # Safety The chunks were taken from a [`Pool`] for `M`, and nothing uses them any more.
 unsafe fn free<M>(mut chunk: *mut Chunk) {
     while !chunk.is_null() {
-        // SAFETY: the list of chunks is this buffer's alone, and each has its block. Chunks that follow each other are often
-        // of one block.
+        // SAFETY: the caller owns the list, and each chunk belongs to its block. Consecutive chunks often belong to one
+        // block, so they are released together.
         unsafe {
             let (block, mut bytes) = ((*chunk).block, 0);
             while !chunk.is_null() && (*chunk).block == block {
@@ -458,7 +452,7 @@ mod tests {
     fn events_of_all_sizes_come_out_as_they_went_in() {
         let body = Arc::new(3);
         let (mut pool, mut buffer) = (Pool::new(), Buffer::new());
-        // More than a chunk.
+        // More events than fit into one chunk.
         let count = if cfg!(miri) { 250 } else { 1000 };
         for round in 0..2 {
             for seq in 0..count {
@@ -467,7 +461,7 @@ mod tests {
             }
             let mut seq = 0;
             buffer.for_each(|stored| {
-                // SAFETY: it is moved out once, and forgotten below.
+                // SAFETY: the event is moved out once, and the buffer is forgotten below.
                 let event = unsafe { StoredEvent::read(stored, 9) };
                 assert_eq!((event.head.seq, event.head.offset()), (seq, 5));
                 let kind = event.head.kind();
@@ -498,7 +492,7 @@ mod tests {
             assert_eq!(buffer.append_few(&mut few, 1), Some(2));
             let (only, spent) = buffer.take_only().unwrap();
             assert_eq!(few[1], only);
-            // SAFETY: it is moved out once, and its memory is there.
+            // SAFETY: the event is moved out once, and its memory still exists.
             assert_eq!(unsafe { StoredEvent::read(only, 9) }.head.seq, 1);
             pool.put(spent);
             assert_eq!(Arc::strong_count(&body), 1, "round {round}");
@@ -523,12 +517,12 @@ mod tests {
             if !buffer.has_room(3 * size_of::<StoredEvent<Arc<u32>>>()) {
                 buffer.grow(&mut pool);
             }
-            // SAFETY: there is room.
+            // SAFETY: `has_room` has just returned true.
             unsafe { buffer.write_row(label(row, 3 * row), bodies) };
         }
         let sorted = buffer.append_to(&mut Vec::new());
         assert_eq!(sorted, 3 * rows as usize, "by receiver and sequence");
-        // SAFETY: one event is written.
+        // SAFETY: the closure writes one event.
         unsafe {
             buffer.push_with(&mut pool, |place| {
                 StoredEvent::write_plain(place, label(0, 7), Arc::clone(&body))
@@ -541,7 +535,7 @@ mod tests {
         let mut walked = Vec::new();
         buffer.for_each(|event| walked.push(event));
         assert_eq!(places, walked);
-        // SAFETY: the events are there.
+        // SAFETY: the buffer still contains the events.
         let labels = places.iter().map(|&event| unsafe { (*event).label });
         let expected = (0..3 * rows).map(|seq| (seq / 3, seq)).chain([(0, 7)]);
         assert!(labels.map(|label| (label.to, label.seq)).eq(expected));

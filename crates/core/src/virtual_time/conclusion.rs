@@ -47,7 +47,7 @@ pub(super) fn add_up(
         messages: by_kind(|counters| &counters.messages),
         timers: sum(|counters| counters.fired),
         spawned: outcomes[0].spawned,
-        // The root's end is that of the run.
+        // The end of the root does not count.
         ended: sum(|counters| counters.ended) - u64::from(root_ended.is_some()),
         dead_letters: by_kind(|counters| &counters.dead),
         dropped: 0,

@@ -53,12 +53,12 @@ pub(crate) fn running() -> Option<(Time, Addr)> {
     if me.is_null() {
         return None;
     }
-    // SAFETY: the shard that they point into runs on this thread, and no reference to it is held
-    // while code of an actor runs.
+    // SAFETY: the pointers lead into the shard that runs on this thread. No reference to the shard is held while code
+    // of an actor runs.
     unsafe { Some((Time(now.read()), Addr(me.read()))) }
 }
 
-/// A guard: while it exists, a shard runs on this thread.
+/// A guard: a shard runs on this thread until the guard is dropped.
 pub(super) struct Running {
     before: (u32, *mut ()),
     #[cfg(feature = "tracing")]
@@ -87,10 +87,10 @@ impl Running {
     /// As for [`Running::new`].
     #[inline(always)]
     pub(super) unsafe fn go_to<M>(&mut self, shard: *mut Shard<M>) {
-        // SAFETY: the shard is valid, by the contract.
+        // SAFETY: the caller guarantees that the shard is valid.
         RUNNING.set((unsafe { (*shard).id }, shard.cast()));
         #[cfg(feature = "tracing")]
-        // SAFETY: the shard is valid, by the contract.
+        // SAFETY: the caller guarantees that the shard is valid.
         HERE.set(unsafe { (&raw const (*shard).turn.me, &raw const (*shard).turn.now) });
     }
 }
@@ -113,8 +113,8 @@ pub(super) trait ShardAccess<M>: Send {
 /// The access of a handler, which borrows its context for one event.
 pub(super) struct ForEvent<M>(ShardCell<M>);
 
-// SAFETY: the cell is lent with the context for the time of one event, in which the shard's own
-// thread does nothing else. A handler can give the context only to a thread that it waits for.
+// SAFETY: a handler borrows its context for one event. During this time the shard's own thread does nothing else, so
+// the handler can use the context only on a thread for which it waits.
 unsafe impl<M: Send> Send for ForEvent<M> {}
 
 impl<M: Message> ShardAccess<M> for ForEvent<M> {
@@ -140,8 +140,8 @@ impl<M> ForBody<M> {
     #[inline(always)]
     fn find(&self) -> Option<ShardCell<M>> {
         let (id, shard) = RUNNING.get();
-        // SAFETY: numbers of shards are unique, so this is the shard that made the context, of type M. It runs on this
-        // thread, in code of an actor of its own, while the engine holds no reference to it.
+        // SAFETY: shard numbers are unique, so this is the shard that created the context, and its message type is `M`.
+        // It is running an actor on this thread, so the engine holds no reference to it.
         (id == self.0).then(|| unsafe { ShardCell::new(shard.cast()) })
     }
 }
@@ -173,8 +173,8 @@ impl<M, R: ShardAccess<M>> VirtualContext<M, R> {
         reason = "see the safety comment; every use is one expression"
     )]
     fn shard(&self) -> &mut Shard<M> {
-        // SAFETY: the cell's shard is there and this thread's, and each reference made here is used up in the expression
-        // that asks for it, before any other code runs.
+        // SAFETY: the shard is valid and runs on this thread. Each reference made here ends with the expression that
+        // creates it, before any other code runs.
         unsafe { &mut *self.access.shard().as_ptr() }
     }
 }
@@ -443,19 +443,19 @@ mod tests {
         }
     }
 
-    /// Sends as an actor that has sent `sent` messages before.
+    /// An actor that starts as if it had sent `sent` messages before.
     struct Tireless {
         sent: u32,
         sends: u32,
-        /// Sends three messages in one call.
+        /// True to send three messages in one call.
         together: bool,
     }
 
     impl Scenario<Ping> for Tireless {
         async fn root<C: AsyncContext<Ping>>(self, mut cx: C) {
             let (_, shard) = RUNNING.get();
-            // SAFETY: this body is run by a shard of this message type, and no reference to it is
-            // held in the meantime.
+            // SAFETY: a shard of this message type runs this body, and no reference to the shard is held while the body
+            // runs.
             unsafe { (*(*shard.cast::<Shard<Ping>>()).turn.header).seq = self.sent };
             let me = cx.me();
             for _ in 0..self.sends {

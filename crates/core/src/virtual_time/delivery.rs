@@ -29,8 +29,8 @@ impl<M> Upcoming<M> {
 
     /// Creates the list of the events of a window after the current one.
     ///
-    /// # Safety
-    /// Until this is replaced, the events are in place and are moved out only by [`Upcoming::take_alike`].
+    /// # Safety Until this value is replaced, the events stay in place, and only [`Upcoming::take_alike`] moves them
+    /// out.
     #[inline(always)]
     pub(super) unsafe fn new(events: &[*mut StoredEvent<M>]) -> Upcoming<M> {
         let std::ops::Range { start, end } = events.as_ptr_range();
@@ -43,7 +43,7 @@ impl<M> Upcoming<M> {
         if self.next == self.end {
             return None;
         }
-        // SAFETY: those from `next` to `end` are in place, as `new` was promised.
+        // SAFETY: the caller of `new` has guaranteed that the events from `next` to `end` are in place.
         unsafe {
             let event = *self.next;
             if !label.is_alike(&(*event).label) {
@@ -72,7 +72,8 @@ impl<M> MessageDelivery<M> {
     /// Moves the message out.
     #[inline(always)]
     pub(super) fn take(self) -> Event<M> {
-        // SAFETY: the event is there and has a body, as `new` was promised, and `self` is gone when that is moved out.
+        // SAFETY: the caller of `new` has guaranteed that the event is in place and has a body. `take` consumes `self`,
+        // so the body is moved out once.
         unsafe {
             Event::Message {
                 from: Addr((*self.0).label.from),
@@ -88,7 +89,7 @@ impl<M> MessageDelivery<M> {
     }
 }
 
-/// A timer in its buffer whose token is the actor's.
+/// A timer in its buffer, whose token the actor has set.
 pub(super) struct TimerDelivery<M>(*mut StoredEvent<M>);
 
 impl<M> TimerDelivery<M> {
@@ -104,7 +105,7 @@ impl<M> TimerDelivery<M> {
     /// Returns the event for the actor.
     #[inline(always)]
     pub(super) fn take(self) -> Event<M> {
-        // SAFETY: the event is there and is a timer, as `new` was promised.
+        // SAFETY: the caller of `new` has guaranteed that the event is in place and is a timer.
         Event::Timer(Token(unsafe { StoredEvent::token(self.0) }))
     }
 

@@ -39,7 +39,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The reason why the loop ended, which is the same on all shards.
+/// The reason why the loop ended; it is the same on all shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum End {
@@ -47,7 +47,7 @@ pub(super) enum End {
     Root,
     /// No event is left.
     Quiet,
-    /// The next event would be after the end that was set.
+    /// The next event would be after the configured end.
     Past,
     /// The run was halted by a panic, a cancellation, or too many actors.
     Halted,
@@ -84,14 +84,14 @@ pub(super) struct Engine<M: Message> {
     busy: bool,
     /// True if the last window counts as one with events.
     counted: bool,
-    /// True if the current window extends beyond the limit.
+    /// True if the current window extends beyond the limit, so that later events are deferred.
     hold_back: bool,
     density: Density,
     /// The end of the run, if it ended while another thread ran this shard.
     lent_end: Option<End>,
     /// The time of the first event that was not handled.
     next: u64,
-    /// The end time of the run, if it were over now.
+    /// The time at which the run would end if it were over now.
     over: u64,
 }
 
@@ -103,7 +103,7 @@ fn populate_ahead<M: Message>(
     let mut some = false;
     growing.retain(|&number| {
         let population = (!some).then(|| populations.get(number)).flatten();
-        // SAFETY: this is the shard's thread, which waits.
+        // SAFETY: the caller is on the shard's thread, which waits at the barrier, so no actor runs.
         let ahead = population.map(|population| unsafe { population.populate_ahead() });
         some |= ahead == Some(Prefault::Populated);
         some || ahead == Some(Prefault::Early)
@@ -138,17 +138,17 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// The shard, while no actor runs.
+    /// Returns the shard; no actor runs while it is borrowed.
     fn shard(&mut self) -> &mut Shard<M> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only. The reference
-        // borrows the engine, so it ends before the engine runs actors.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The reference borrows the
+        // engine, so it ends before the engine runs actors.
         unsafe { &mut *self.shard }
     }
 
     /// Returns the shard as a cell, for the engine and actors in turn.
     fn cell(&mut self) -> ShardCell<M> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only. References that `shard` makes borrow the
-        // engine, and end before anything else is done with it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. References from `shard`
+        // borrow the engine, and end before the cell is used.
         unsafe { ShardCell::new(self.shard) }
     }
 
@@ -247,7 +247,7 @@ impl<M: Message> Engine<M> {
                 End::Root
             });
         }
-        // The window that was run last reaches to the limit, or the next one begins after it.
+        // Ends the run if the last window reaches the limit, or the next window begins after it.
         let bits = shard.settings.window_bits;
         let last = shard.window.base | ((1 << bits) - 1);
         let again = shard.window.number == agreed.next;
@@ -300,8 +300,8 @@ impl<M: Message> Engine<M> {
     fn sweep_all(&mut self) {
         let populations = &self.populations;
         let shard = self.shard;
-        // SAFETY: the shard is valid as long as the engine, on this thread only; populations look at headers only, which are
-        // no part of what timers wait in.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Populations access only
+        // headers, which are not part of the timers.
         unsafe {
             (*shard).sweep(true);
             let places = &raw const (*shard).places;
@@ -316,15 +316,15 @@ impl<M: Message> Engine<M> {
 
     /// Returns the time of the first matching event in the ring.
     fn near(&self, wanted: impl Fn(&Label) -> bool) -> Option<u64> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; the buffers of other shards are not part of
-        // it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The inbound buffers are not
+        // part of it.
         let shard = unsafe { &*self.shard };
         let next = shard.window.number + 1;
         let begin = |place: usize| {
             let ahead = (place as u64).wrapping_sub(next) % RING;
             (next + ahead) << shard.settings.window_bits
         };
-        // What is for other shards has not been handed over before it is due.
+        // Events for other shards stay in this shard's ring until their window is next.
         let rings = shard
             .queues
             .out()
@@ -336,7 +336,7 @@ impl<M: Message> Engine<M> {
         let mut first: Option<u64> = None;
         for (place, buffer) in rings.chain(inbound) {
             buffer.for_each(|event| {
-                // SAFETY: the events of buffers are valid.
+                // SAFETY: the events of a buffer are valid.
                 let label = unsafe { &(*event).label };
                 if wanted(label) {
                     let time = begin(place) + label.offset() as u64;
@@ -359,9 +359,9 @@ impl<M: Message> Engine<M> {
         let last = shard.window.base | ((1 << bits) - 1);
         let limit = shard.window.limit;
         let may_end = last >= limit || next != u64::MAX && next << bits > limit;
-        // Where the root has ended, before that, that is how the run ends, whatever there is after it.
+        // If the root has ended before the limit, the run ends with it, whatever events follow.
         if may_end && limit == config.last_nanos() {
-            // The run may end here, and timers that no actor waits for must not decide how.
+            // The run may end here. Timers for which no actor waits must not affect its outcome.
             self.sweep_all();
             next = self.shard().next_window();
         }
@@ -386,7 +386,8 @@ impl<M: Message> Engine<M> {
     /// Later events stay in their buffer, which gets more events, so that the number of buffers does not
     /// depend on the number of shards.
     fn hand_over(&mut self, next: u64) {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; the batches are not part of it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The batches are not part of
+        // it.
         let shard = unsafe { &mut *self.shard };
         let place = next % RING;
         for (to, batch) in self.out.iter_mut().enumerate() {
@@ -394,7 +395,7 @@ impl<M: Message> Engine<M> {
                 continue;
             }
             let out = &mut shard.queues.out_mut()[to];
-            // A vote is for the first window of all that are pending, or for an earlier one.
+            // The vote is for the first pending window of all shards in this loop, or for an earlier one.
             let due = next_pending(out.pending, shard.window.number) == next;
             if due && next != u64::MAX {
                 out.pending &= !(1 << place);
@@ -415,7 +416,7 @@ impl<M: Message> Engine<M> {
 
     /// Takes the batches of the other shards, carries out the requested spawns, and makes multicast messages.
     fn absorb(&mut self) {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; the inbox is not part of it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The inbox is not part of it.
         let shard = unsafe { &mut *self.shard };
         let mut spawns = Vec::new();
         if !shard.spawns.is_empty() {

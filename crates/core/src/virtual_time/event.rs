@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Reply,
     /// A message returned to the root; `from` is its intended receiver.
     DeadLetter,
-    /// `parent` is the token.
+    /// A timer; `parent` is its token.
     Timer,
     /// The actor begins.
     Start,
@@ -59,14 +59,14 @@ impl Kind {
         Kind::Timer,
     ];
 
-    /// The kind with this number, if there is one.
+    /// Returns the kind with this number, if there is one.
     #[cfg(feature = "serde")]
     pub(super) fn from_number(number: u8) -> Option<Kind> {
         let kind = *Kind::ALL.get(usize::from(number))?;
         (kind as u8 == number).then_some(kind)
     }
 
-    /// Whether the event carries a message.
+    /// True if the event carries a message.
     #[inline]
     pub(super) fn has_body(self) -> bool {
         self <= Kind::DeadLetter
@@ -104,11 +104,11 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// The label as bytes, for another process.
+    /// Returns the label as bytes, for another process.
     #[cfg(feature = "serde")]
     #[inline(always)]
     pub(super) fn to_bytes(self) -> [u8; 16] {
-        // Closures over arrays would be calls.
+        // Written out, because closures over arrays would not be inlined.
         let bits = u128::from(self.key)
             | u128::from(self.to) << 32
             | u128::from(self.from) << 64
@@ -116,7 +116,7 @@ impl Label {
         bits.to_le_bytes()
     }
 
-    /// A label that another process has written.
+    /// Reads a label that another process has written.
     #[cfg(feature = "serde")]
     #[inline(always)]
     pub(super) fn from_bytes(bytes: [u8; 16]) -> Label {
@@ -129,13 +129,12 @@ impl Label {
         }
     }
 
-    /// The offset of receiver and sender.
+    /// The offset of the receiver and the sender in a label.
     pub(super) const PARTIES: usize = std::mem::offset_of!(Label, to);
 
     /// Writes the label in two halves, because compilers would write each field separately.
     ///
-    /// # Safety
-    /// The place is valid for writes.
+    /// # Safety `place` is valid for writes.
     #[inline(always)]
     pub(super) unsafe fn write_to(self, place: *mut Label) {
         let Label { key, to, from, seq } = self;
@@ -146,14 +145,15 @@ impl Label {
                 (first as u64) << 32 | second as u64
             }
         };
-        // SAFETY: `place` is valid for writes; a label is four numbers of 32 bits in this order, without anything between.
+        // SAFETY: `place` is valid for writes, and a label consists of four numbers of 32 bits in this order, without
+        // padding.
         unsafe {
             let halves = place.cast::<[u64; 2]>();
             halves.write_unaligned([half(key, to), half(from, seq)]);
         }
     }
 
-    /// Nanoseconds since the begin of the window.
+    /// Returns the nanoseconds since the beginning of the window.
     #[inline(always)]
     pub(super) fn offset(&self) -> u32 {
         self.key >> KIND_BITS
@@ -175,7 +175,7 @@ impl Label {
 
     #[inline(always)]
     pub(super) fn kind(&self) -> Kind {
-        // The mask proves the index to be small; only kinds are ever stored there.
+        // The mask keeps the index within the table; a label always contains a valid kind.
         Kind::ALL[(self.key & KIND_MASK) as usize]
     }
 
@@ -204,7 +204,7 @@ impl Label {
         SpanId::new(Addr(self.from), self.seq).as_u64()
     }
 
-    /// True if both have the same sender and receiver, and this one was sent earlier and is not due later.
+    /// True if both events have the same sender and receiver, and this one was sent earlier and is not due later.
     #[inline(always)]
     pub(super) fn is_just_before(&self, other: &Label) -> bool {
         (self.to, self.from) == (other.to, other.from)
@@ -212,8 +212,8 @@ impl Label {
             && self.offset() <= other.offset()
     }
 
-    /// A number that is larger than another event's only if the [order](Label::order) is, too: by receiver and
-    /// time.
+    /// Returns a number by receiver and time. If it is larger than another event's number, the [order](Label::order) is
+    /// larger, too.
     #[inline(always)]
     pub(super) fn coarse_order(&self) -> u64 {
         (self.to as u64) << 32 | (self.key & !KIND_MASK) as u64
@@ -225,10 +225,10 @@ impl Label {
         (self.key, self.to) == (other.key, other.to)
     }
 
-    /// The sort key within a window: receiver, then time, sender, sequence, kind.
+    /// Returns the sort key within a window: receiver, then time, sender, sequence, kind.
     ///
-    /// Two events with equal keys have the same sender and time; they stay in the order in which the sender's
-    /// shard scheduled them.
+    /// Two events with equal keys have the same sender and time; they stay in the order in which the sender's shard
+    /// scheduled them.
     #[inline(always)]
     pub(super) fn order(&self) -> u128 {
         let (to, from, seq) = (self.to as u64, self.from as u64, self.seq as u64);
@@ -245,7 +245,7 @@ pub(super) struct Head {
     pub(super) cause: Cause,
 }
 
-/// The cause of an event, stored only for events whose receiver may ask for it.
+/// The cause of an event, stored only for events whose receiver may request it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause {
     /// The send time.
@@ -318,12 +318,12 @@ impl Head {
 #[derive(Debug)]
 pub(super) struct ScheduledEvent<M> {
     pub(super) head: Head,
-    /// Initialised exactly if the head's kind has a body.
+    /// Initialised if and only if the head's kind has a body.
     body: MaybeUninit<M>,
 }
 
 impl<M> ScheduledEvent<M> {
-    /// An event with a message.
+    /// Creates an event with a message.
     #[inline(always)]
     pub(super) fn with_body(head: Head, body: M) -> ScheduledEvent<M> {
         debug_assert!(head.kind().has_body());
@@ -350,10 +350,10 @@ impl<M> ScheduledEvent<M> {
         std::mem::replace(&mut this.body, MaybeUninit::uninit())
     }
 
-    /// The message, if there is one.
+    /// Returns the message, if there is one.
     #[inline(always)]
     pub(super) fn body(&self) -> Option<&M> {
-        // SAFETY: an event whose kind has a body holds one, by construction.
+        // SAFETY: every constructor initialises the body of an event whose kind has one.
         self.head
             .kind()
             .has_body()
@@ -379,7 +379,7 @@ impl<M> ScheduledEvent<M> {
         let head = this.head;
         match head.kind() {
             Kind::Plain | Kind::Message | Kind::Request | Kind::Ask | Kind::Reply => {
-                // SAFETY: these kinds have a body, and `this` is not dropped.
+                // SAFETY: these kinds have a body. It is moved out once, because `this` is not dropped.
                 let body = unsafe { this.body.assume_init_read() };
                 Some(Event::Message {
                     from: Addr(head.from),
@@ -387,7 +387,7 @@ impl<M> ScheduledEvent<M> {
                 })
             }
             Kind::DeadLetter => {
-                // SAFETY: this kind has a body, and `this` is not dropped.
+                // SAFETY: this kind has a body. It is moved out once, because `this` is not dropped.
                 let body = unsafe { this.body.assume_init_read() };
                 Some(Event::DeadLetter {
                     to: Addr(head.from),
@@ -412,7 +412,7 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// The inverse of [`ScheduledEvent::into_event`] for an event that had this head.
+    /// Creates an event from an actor's event and its head: the inverse of [`ScheduledEvent::into_event`].
     pub(super) fn from_event(head: Head, event: Event<M>) -> ScheduledEvent<M> {
         match event {
             Event::Message { body, .. } | Event::DeadLetter { body, .. } => {
@@ -442,7 +442,7 @@ impl<M> ScheduledEvent<M> {
     pub(super) fn for_actor(self) -> Option<Event<M>> {
         if self.head.is_message() {
             let this = ManuallyDrop::new(self);
-            // SAFETY: a message has a body, and `this` is not dropped.
+            // SAFETY: a message has a body. It is moved out once, because `this` is not dropped.
             let body = unsafe { this.body.assume_init_read() };
             return Some(Event::Message {
                 from: Addr(this.head.from),
@@ -469,14 +469,14 @@ impl<M> Drop for ScheduledEvent<M> {
     #[inline(always)]
     fn drop(&mut self) {
         if needs_drop::<M>() && self.head.kind().has_body() {
-            // SAFETY: an event whose kind has a body holds one, and it is dropped once.
+            // SAFETY: the body of an event whose kind has one is initialised, and is dropped once.
             unsafe { self.body.assume_init_drop() }
         }
     }
 }
 
 impl Header {
-    /// The reason that a [`Kind::Down`] carries as a number.
+    /// Returns the reason that a [`Kind::Down`] carries as a number.
     pub(super) fn reason_of(number: u32) -> Reason {
         match number {
             0 => Reason::Returned,
@@ -485,7 +485,7 @@ impl Header {
         }
     }
 
-    /// The inverse of [`Header::reason_of`].
+    /// Returns the number of a reason: the inverse of [`Header::reason_of`].
     pub(super) fn reason_number(reason: Reason) -> u32 {
         match reason {
             Reason::Returned => 0,

@@ -21,14 +21,14 @@ use super::writer_cell::Cell;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, spins, wait};
 use std::ops::Deref;
 
-/// A shard's vote at a barrier, and the reduction of all votes.
+/// A shard's contribution to the reduction at a barrier, and the result of the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reduction {
     /// The window of the next event; `u64::MAX` if there is none.
     pub(super) next: u64,
     /// The time after which no event is handled, because the root has ended.
     pub(super) end: u64,
-    /// The run is to stop now.
+    /// True if the run must stop now.
     pub(super) halt: bool,
     /// True if the run must pause before the next window.
     pub(super) pause: bool,
@@ -41,7 +41,7 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
-    /// The vote of a shard without events.
+    /// The contribution of a shard without events.
     pub(super) const NONE: Reduction = Reduction {
         next: u64::MAX,
         end: u64::MAX,
@@ -52,7 +52,7 @@ impl Reduction {
         last: 0,
     };
 
-    /// Reduces two votes to one.
+    /// Combines two contributions.
     #[inline]
     pub(super) fn and(self, other: Reduction) -> Reduction {
         Reduction {
@@ -93,7 +93,7 @@ pub(super) trait Exchange<P> {
     fn give_back(&mut self);
 }
 
-/// The meetings of a single shard.
+/// The exchange of a single shard, which has no partner.
 pub(super) struct Alone;
 
 impl<P> Exchange<P> for Alone {
@@ -119,20 +119,19 @@ impl<P> Exchange<P> for Alone {
 pub(super) struct Matrix<P> {
     shards: usize,
     spins: u32,
-    /// For each parity of the round: batches by `from * shards + to`.
+    /// The batches by parity of the round, then by `from * shards + to`.
     batches: [Box<[Cell<P>]>; 2],
-    /// For each parity of the round: votes by shard.
+    /// The shards' contributions to the reduction, by parity of the round, then by shard.
     votes: [Box<[Cell<Reduction>]>; 2],
-    /// Arrivals at the barrier, over all rounds.
+    /// The number of arrivals at the barrier, over all rounds.
     arrived: AtomicU64,
     /// Set if a shard will never arrive; shards that wait for it stop.
     broken: AtomicBool,
     lending: Loans,
 }
 
-// SAFETY: the cells are the only part that is not `Sync` by itself. The protocol in the module's
-// documentation gives each of them one writer or one reader at a time, ordered by the barrier, and
-// parcels move between threads, which `P: Send` allows.
+// SAFETY: only the cells are not `Sync` themselves. By the protocol in the module's documentation, each cell has one
+// writer or one reader at a time, ordered by the barrier. Batches move between threads, which `P: Send` allows.
 unsafe impl<P: Send> Sync for Matrix<P> {}
 
 impl<P: Default> Matrix<P> {
@@ -225,10 +224,10 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             &votes[self.round as usize % 2],
         );
         for (to, batch) in out.iter_mut().enumerate().filter(|(to, _)| *to != self.me) {
-            // SAFETY: before the barrier of its round, a row of cells belongs to its sender.
+            // SAFETY: before the barrier of a round, only the sending shard accesses its row of cells.
             unsafe { batches[self.me * shards + to].swap(batch) };
         }
-        // SAFETY: shard `me` alone writes its vote, and the others read it only after the barrier.
+        // SAFETY: only shard `me` writes this cell, and other shards read it only after the barrier.
         votes[self.me].0.with_mut(|cell| unsafe { *cell = vote });
 
         self.round += 1;
@@ -251,11 +250,11 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             .enumerate()
             .filter(|(from, _)| *from != self.me)
         {
-            // SAFETY: after the barrier of its round, a column of cells belongs to its receiver.
+            // SAFETY: after the barrier of a round, only the receiving shard accesses its column of cells.
             unsafe { batches[from * shards + self.me].swap(batch) };
         }
         let vote_of = |vote: &Cell<Reduction>| {
-            // SAFETY: after the barrier no thread writes the votes of this round, and all may read.
+            // SAFETY: after the barrier, no thread writes to the cells of this round.
             vote.0.with(|cell| unsafe { *cell })
         };
         votes.iter().map(vote_of).fold(vote, Reduction::and)
@@ -356,14 +355,14 @@ mod tests {
             let mut port = matrix.port(0);
             for turn in 0..turns {
                 if turn % 50 == 1 {
-                    // Long enough for the others to fall asleep.
+                    // Long enough for the other threads to fall asleep.
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }
                 let Loan::All(lent) = port.lend(std::ptr::null_mut::<u64>()) else {
                     panic!("the first shard gets what is lent");
                 };
                 for (number, me) in lent.into_iter().zip(1..) {
-                    // SAFETY: its owner waits.
+                    // SAFETY: the owner of the number waits until it is given back.
                     unsafe { *number += me };
                 }
                 port.give_back();
@@ -472,10 +471,10 @@ mod loom_tests {
                 let mut port = other.port(1);
                 let mine = Box::into_raw(Box::new(UnsafeCell::new(0)));
                 for turn in 1..=2u64 {
-                    // SAFETY: it was allocated above, and is not lent now.
+                    // SAFETY: the pointer comes from a box, and the value is not lent now.
                     unsafe { (*mine).with_mut(|number| *number += 1) };
                     assert!(matches!(port.lend(mine), Loan::Back));
-                    // SAFETY: the loop was given back, so this thread has it again.
+                    // SAFETY: the loop was given back, so only this thread accesses it.
                     unsafe { (*mine).with(|number| assert_eq!(*number, turn * 11)) };
                 }
                 // SAFETY: the loop was given back for the last time, and is not used again.
@@ -485,7 +484,7 @@ mod loom_tests {
             for _ in 0..2 {
                 let nothing: *mut UnsafeCell<u64> = std::ptr::null_mut();
                 match port.lend(nothing) {
-                    // SAFETY: what is lent is there until it is given back.
+                    // SAFETY: the lent value exists until it is given back, and its owner waits.
                     Loan::All(lent) => unsafe { (*lent[0]).with_mut(|number| *number += 10) },
                     other => panic!("{other:?}"),
                 }

@@ -65,13 +65,13 @@ pub(super) trait Form<M>: Send + Sync + 'static {
         Err(CodecError::NoKind)
     }
 
-    /// Reads what [`Form::save`] has written.
+    /// Reads an actor that [`Form::save`] has written.
     #[cfg(feature = "serde")]
     fn load(&self, _: &mut &[u8]) -> Result<Self::Actor, CodecError> {
         Err(CodecError::NoKind)
     }
 
-    /// Returns its state as a value, if the actor shows it.
+    /// Returns the actor's state as a JSON value, if it implements [`Actor::state`](crate::Actor::state).
     ///
     /// # Safety
     /// `actor` points to an actor of this form, which nothing changes during the call.
@@ -81,7 +81,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// Calls the actor's `finish` at the end of the run.
     fn finish(actor: &mut Self::Actor, shard: ShardCell<M>);
 
-    /// Makes the actor record in the shard's `waiting` what it waits for.
+    /// Makes the actor record the reason of its wait in the shard's `waiting`.
     fn ask(actor: &mut Self::Actor, shard: ShardCell<M>);
 }
 
@@ -95,9 +95,9 @@ pub(super) struct Slot<M, F: Form<M>> {
 /// The content after the header.
 #[repr(C)]
 pub(super) union Content<M, F: Form<M>> {
-    /// Initialised exactly if the header's state is [`State::Live`].
+    /// Initialised if and only if the header's state is [`State::Live`].
     pub(super) actor: ManuallyDrop<F::Actor>,
-    /// In a shared page; initialised exactly if the state is [`State::Fresh`].
+    /// Initialised if and only if the state is [`State::Fresh`] and the actor shares a page.
     pub(super) origin: ManuallyDrop<Origin<F>>,
     _message: ManuallyDrop<PhantomData<M>>,
 }
@@ -109,13 +109,13 @@ pub(super) struct Origin<F> {
 }
 
 impl<M, F: Form<M>> Slot<M, F> {
-    /// The actor.
+    /// Returns a pointer to the actor.
     ///
     /// # Safety
     /// The slot is valid.
     #[inline(always)]
     pub(super) unsafe fn actor(slot: *mut Self) -> *mut F::Actor {
-        // SAFETY: the slot is valid, so this is an address inside it; `ManuallyDrop` is transparent.
+        // SAFETY: the slot is valid, so the address is within it. `ManuallyDrop` is transparent.
         unsafe { (&raw mut (*slot).content.actor).cast() }
     }
 
@@ -125,7 +125,7 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// The slot is valid.
     #[inline(always)]
     pub(super) unsafe fn origin(slot: *mut Self) -> *mut Origin<F> {
-        // SAFETY: the slot is valid, so this is an address inside it; `ManuallyDrop` is transparent.
+        // SAFETY: the slot is valid, so the address is within it. `ManuallyDrop` is transparent.
         unsafe { (&raw mut (*slot).content.origin).cast() }
     }
 
@@ -135,7 +135,7 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// The slot is valid, and has no content to drop.
     #[inline(always)]
     pub(super) unsafe fn begin(slot: *mut Self, actor: F::Actor) {
-        // SAFETY: the slot is valid and holds nothing that is to be dropped, so it can be written over.
+        // SAFETY: the slot is valid and has no content to drop, so it can be overwritten.
         unsafe {
             Slot::actor(slot).write(actor);
             (*slot).header.state = State::Live;
@@ -145,15 +145,13 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// Drops the actor with this address, if it has begun and not ended. If that panics, it is the
     /// actor's panic.
     ///
-    /// # Safety
-    /// The slot is the actor's and used by nothing else, and no reference to the shard is held.
+    /// # Safety The slot belongs to the actor, nothing else uses it, and no reference to the shard is held.
     pub(super) unsafe fn clear(slot: *mut Self, shard: *mut Shard<M>, actor: u32)
     where
         M: Message,
     {
-        // SAFETY: the slot is the actor's, and no reference to the shard is held. The state is `Ended` before the actor is
-        // dropped, so
-        // that it is dropped once.
+        // SAFETY: the slot belongs to the actor, and no reference to the shard is held. The state is `Ended` before the
+        // actor is dropped, so the actor is dropped once.
         unsafe {
             if (*slot).header.state == State::Live {
                 (*slot).header.end(Reason::Stopped);

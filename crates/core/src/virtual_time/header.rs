@@ -73,7 +73,7 @@ impl Header {
         (how, self.seq, drawn)
     }
 
-    /// The state of an actor that was written as this number, and why it ended if it has.
+    /// Returns the state that [`Header::to_numbers`] has written as this number, with the reason of the end.
     #[cfg(feature = "serde")]
     pub(super) fn state_of(how: u8) -> Option<(State, Reason)> {
         let state = match how & 3 {
@@ -102,7 +102,7 @@ impl Header {
         (self.drawn, self.drawn_high) = (before.drawn, before.drawn_high);
     }
 
-    /// Returns the reason of its end, if it has ended.
+    /// Returns the reason of the actor's end, if it has ended.
     pub(super) fn ended(&self) -> Option<Reason> {
         (self.state == State::Ended).then(|| Header::reason_of((self.reason & !SPAWNS) as u32))
     }

@@ -23,20 +23,20 @@ pub(super) enum Loan<E> {
     Lost,
 }
 
-/// See the [module](self).
+/// The loans of a run; see the [module](self).
 pub(super) struct Loans {
     spins: u32,
     /// The loops by shard.
     loops: Box<[Cell<*mut ()>]>,
-    /// The number of loans and returns over the whole run.
+    /// The number of loans over the whole run.
     lent: AtomicU64,
     returned: AtomicU64,
     #[cfg(not(loom))]
     sleepers: Mutex<Vec<Thread>>,
 }
 
-// SAFETY: the pointers are used by who has the right to, as the module's documentation says, which
-// is a matter of its callers; here they are numbers.
+// SAFETY: this type only stores the pointers. Whoever dereferences them follows the protocol in the module's
+// documentation.
 unsafe impl Send for Loans {}
 
 impl Loans {
@@ -69,11 +69,11 @@ impl Loans {
                 }
                 wait(&mut tries, self.spins);
             }
-            // SAFETY: all others have written their cells and wait.
+            // SAFETY: all other shards have written their cells and wait.
             let lent = |cell: &Cell<*mut ()>| cell.0.with(|cell| unsafe { *cell }.cast());
             return Loan::All(self.loops[1..].iter().map(lent).collect());
         }
-        // SAFETY: before it has lent, a shard's cell is its own.
+        // SAFETY: before a shard has lent its loop, only this shard accesses its cell.
         self.loops[me]
             .0
             .with_mut(|cell| unsafe { *cell = mine.cast() });
@@ -93,13 +93,13 @@ impl Loans {
         }
     }
 
-    /// Sleeps until the next call of [`Loans::wake`], or less; the caller checks again.
+    /// Sleeps until the next call of [`Loans::wake`], or for a shorter time; the caller checks again.
     #[cfg(not(loom))]
     fn sleep(&self, time: u64, broken: &AtomicBool) {
         lock(&self.sleepers).push(std::thread::current());
-        // Who wakes does so after it has changed one of these, under the lock: what is not seen
-        // here wakes this thread. Once only: it may have been woken for the loan before, by a thread
-        // that was slow to do so, and is not on the list any more.
+        // A thread that calls `wake` has changed one of these values before it takes the lock. If the change is not
+        // visible here, that thread wakes this one. The check is not repeated after `park`, because a late wake-up for
+        // an earlier loan may have removed this thread from the list.
         if self.returned.load(Ordering::Acquire) < time && !broken.load(Ordering::Acquire) {
             std::thread::park();
         }
@@ -108,13 +108,13 @@ impl Loans {
     #[cfg(loom)]
     fn sleep(&self, _: u64, _: &AtomicBool) {}
 
-    /// Returns all loops. Only the shard that has them calls it.
+    /// Returns all loops. Only the first shard, which has borrowed them, calls this.
     pub(super) fn give_back(&self) {
         self.returned.fetch_add(1, Ordering::Release);
         self.wake();
     }
 
-    /// Wakes the sleeping threads, which then check what has changed.
+    /// Wakes the sleeping threads, which then check the counters again.
     pub(super) fn wake(&self) {
         #[cfg(not(loom))]
         for sleeper in lock(&self.sleepers).drain(..) {

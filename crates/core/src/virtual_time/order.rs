@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Order<M> {
     /// The events, buffer after buffer.
     events: Vec<*mut StoredEvent<M>>,
-    /// The number of leading events that are in order.
+    /// The number of leading events that are in order: before these, none is out of order.
     sorted: usize,
     /// True if all events so far are in order.
     in_order: bool,
@@ -23,11 +23,11 @@ pub(super) struct Order<M> {
     runs: Vec<Run>,
     /// The first runs of the hashes that have many events.
     many: Vec<u32>,
-    /// One group: (receiver, time, sender, sequence) and index.
+    /// The group being sorted: the key (receiver, time, sender, sequence) and the index of each event.
     group: Vec<(u128, u32)>,
-    /// A large group: the offset in the window, and the index below it.
+    /// The large group being sorted: the offset in the window in the upper half, and the index in the lower half.
     keys: Vec<u64>,
-    /// A copy of the keys, for sorting.
+    /// The working memory of the sort, of the same length as `keys`.
     sorting: Vec<u64>,
     order: Vec<*mut StoredEvent<M>>,
 }
@@ -72,7 +72,7 @@ impl<M> Order<M> {
         if !self.in_order || added.is_empty() {
             return;
         }
-        // SAFETY: the events of buffers are valid.
+        // SAFETY: the events of a buffer are valid.
         let joins = before
             .last()
             .is_none_or(|&last| unsafe { StoredEvent::is_before(last, added[0]) });
@@ -81,7 +81,7 @@ impl<M> Order<M> {
         self.sorted = from + sorted;
     }
 
-    /// The events, buffer after buffer.
+    /// Returns the events, buffer after buffer.
     pub(super) fn events(&self) -> &[*mut StoredEvent<M>] {
         &self.events
     }
@@ -89,10 +89,10 @@ impl<M> Order<M> {
     /// Removes the events for which `keep` is false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(*mut StoredEvent<M>) -> bool) {
         self.events.retain(|&event| keep(event));
-        // What is in order stays so.
+        // Removing events does not change the order of the others.
         self.sorted = self.sorted.min(self.events.len());
         let pairs = self.events[..self.sorted].windows(2);
-        // SAFETY: the events that are kept have not been moved out.
+        // SAFETY: the retained events have not been moved out.
         let sorted = pairs.take_while(|pair| unsafe { StoredEvent::is_before(pair[0], pair[1]) });
         self.sorted = self.events.len().min(sorted.count() + 1);
     }
@@ -131,7 +131,7 @@ impl<M> Order<M> {
             order,
             ..
         } = self;
-        // SAFETY: the events are valid.
+        // SAFETY: the events have not been moved out.
         let label = |event: *mut StoredEvent<M>| unsafe { &(*event).label };
         let table = &mut table[..1 << bits];
         order.clear();
@@ -140,7 +140,7 @@ impl<M> Order<M> {
         for (number, pair) in runs.windows(2).enumerate() {
             let (Run { first, next }, end) = (pair[0], pair[1].first);
             let event = events[first as usize];
-            // The first run of its hash finds the table's entry.
+            // Only the first run of a hash finds an entry in the table; it handles all runs of that hash.
             if std::mem::replace(&mut table[hash(label(event).to, bits)], NONE) == NONE {
                 continue;
             }
@@ -174,7 +174,7 @@ impl<M> Order<M> {
             }
             group.clear();
         }
-        // Which receiver is served first makes no difference.
+        // The order of receivers does not affect the result.
         for index in 0..self.many.len() {
             self.gather_many(self.many[index] as usize);
         }
@@ -186,7 +186,7 @@ impl<M> Order<M> {
         self.runs.clear();
         let mut last = None;
         for (&event, index) in self.events.iter().zip(0..) {
-            // SAFETY: the events are valid.
+            // SAFETY: the events have not been moved out.
             let to = unsafe { (*event).label.to };
             if last == Some(to) {
                 continue;
@@ -222,7 +222,7 @@ impl<M> Order<M> {
             order,
             ..
         } = self;
-        // SAFETY: the events are valid.
+        // SAFETY: the events have not been moved out.
         let label = |index: u32| unsafe { &(*events[index as usize]).label };
         let first = label(runs[number].first);
         let (to, offset) = (first.to, first.offset());
@@ -233,7 +233,7 @@ impl<M> Order<M> {
             alike &= label(first).to == to;
             let run = &events[first as usize..runs[at + 1].first as usize];
             keys.extend(run.iter().zip(first..).map(|(&event, index)| {
-                // SAFETY: the events of the order have not been moved out.
+                // SAFETY: the events have not been moved out.
                 let this = unsafe { (*event).label.offset() };
                 differ |= this ^ offset;
                 u64::from(this) << 32 | u64::from(index)
@@ -244,7 +244,7 @@ impl<M> Order<M> {
             at = next as usize;
         }
         if !alike {
-            // Two receivers of many have one hash, which is rare.
+            // Two receivers with many events share a hash, which is rare.
             group.clear();
             group.extend(
                 keys.iter()
@@ -279,12 +279,12 @@ impl<M> Order<M> {
         order.extend(keys.iter().map(|&key| events[key as u32 as usize]));
     }
 
-    /// Handles the usual window of one sender that addresses its receivers in turn: almost all events are in
-    /// order. The others, such as that sender's timers, are merged.
+    /// Handles the usual window of one sender that addresses its receivers in turn: almost all events are in order. The
+    /// remaining events, such as that sender's timers, are merged.
     fn merge(&mut self) -> &[*mut StoredEvent<M>] {
-        // SAFETY: the events are valid.
+        // SAFETY: the events have not been moved out.
         let order = |event: *mut StoredEvent<M>| unsafe { (*event).label.order() };
-        // SAFETY: the events of the order have not been moved out.
+        // SAFETY: the events have not been moved out.
         let to = |event: *mut StoredEvent<M>| unsafe { (*event).label.to };
         let (sorted, rest) = self.events.split_at_mut(self.sorted);
         let numbered = rest.iter().zip(0..);
@@ -345,7 +345,7 @@ fn insert(group: &mut [(u128, u32)]) {
 /// stable.
 fn sort_by_digits(keys: &mut Vec<u64>, memory: &mut Vec<u64>, differ: u32) {
     const DIGIT: u32 = 10;
-    // What is in it is written over.
+    // The previous contents are overwritten.
     memory.resize(keys.len(), 0);
     for shift in (0..u32::BITS).step_by(DIGIT as usize) {
         let digit = |key: u64| (key >> 32 >> shift) as usize & ((1 << DIGIT) - 1);
@@ -392,7 +392,7 @@ mod tests {
         order.add(&buffer);
         let place = |label: &Label| before.iter().position(|order| *order == label.order());
         let (arranged, _) = order.arrange();
-        // SAFETY: the buffer is still there.
+        // SAFETY: the buffer still exists.
         let labels = arranged.iter().map(|&event| unsafe { (*event).label });
         labels
             .map(|label| (place(&label).unwrap(), label))
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn many_events_of_two_receivers_that_share_a_hash_are_two_groups() {
-        // More than the table for so few has.
+        // More bits than the table for this number of events has.
         let bits = 16;
         let twin = (8..).find(|&to| hash(to, bits) == hash(7, bits)).unwrap();
         let mut random = Random::new(3);
@@ -488,7 +488,7 @@ mod tests {
         let arranged = arrange(&mut order, events());
         let places = arranged.iter().map(|(place, _)| *place);
         assert!(places.eq((0..91).chain([92, 91])));
-        // One of them is for somebody who has others.
+        // One straggler is for a receiver that has other events.
         let events = events().into_iter().chain([event(30, 1, 7, 3)]).collect();
         check(&mut order, events);
     }
@@ -529,11 +529,11 @@ mod tests {
         for keep in [0, 1, 5, 50, 89, 91] {
             order.clear();
             order.add(&buffer);
-            // SAFETY: the buffer is still there.
+            // SAFETY: the buffer still exists.
             let seq = |event: *mut StoredEvent<()>| unsafe { (*event).label.seq };
             order.retain(|event| seq(event) < keep);
             let (arranged, _) = order.arrange();
-            // SAFETY: the test's events are in its buffers, which are still there.
+            // SAFETY: the events are in buffers that still exist.
             let labels: Vec<_> = arranged.iter().map(|&e| unsafe { (*e).label }).collect();
             let mut pairs = labels.windows(2).filter(|pair| pair[0].to == pair[1].to);
             assert!(pairs.all(|pair| pair[0].order() < pair[1].order()));

@@ -14,8 +14,8 @@ pub(super) struct OverflowEvent<M> {
 }
 
 impl<M> Due for OverflowEvent<M> {
-    /// No pieces: overflow events are large, so a long list has memory of its own, which is returned to the
-    /// system.
+    /// Overflow events are not stored in pieces: a long list of these large entries has its own memory, which is
+    /// returned to the system.
     const PIECE: usize = usize::MAX;
 
     #[inline]

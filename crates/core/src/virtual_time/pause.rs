@@ -42,7 +42,7 @@ impl Pause for Never {
     }
 }
 
-/// A run that pauses at this time. Every event is before `u64::MAX`.
+/// A pause before this time. Every event is before `u64::MAX`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) time: u64,

@@ -51,8 +51,8 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     /// Identifies the type of the actors.
     fn kind(&self) -> TypeId;
 
-    /// The population, with this number on its shard, of all actors of this type that share pages
-    /// with others.
+    /// Returns the population of all actors of this type that share pages with others. `number` is its number on the
+    /// shard.
     fn shared_population(&self, number: u32) -> Box<dyn Population<M, S>>;
 
     /// Allocates memory for `count` actors, which exist from `born` on. [`Population::clear`] frees it.
@@ -71,7 +71,7 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
 /// An actor as seen from outside.
 pub(super) struct ActorView {
     pub(super) state: State,
-    /// Its type, if its state is [`State::Live`].
+    /// The actor's type, if its state is [`State::Live`].
     pub(super) kind: TypeId,
     /// The name of the actor's type.
     pub(super) called: &'static str,
@@ -79,7 +79,7 @@ pub(super) struct ActorView {
     pub(super) place: *const (),
     /// The number of messages that the actor has sent.
     pub(super) sent: u32,
-    /// Returns its state as a value, given its location, if the actor shows it.
+    /// Returns the actor's state as a value, given its location, if the actor provides one.
     #[cfg(feature = "serde")]
     pub(super) value: unsafe fn(*const ()) -> Option<serde_json::Value>,
 }
@@ -89,9 +89,8 @@ pub(super) trait Population<M, S> {
     /// Runs the events `order[at..]` as long as they belong to this population, and returns the index of the
     /// first one that does not. Sets the shard's `cursor` to the event being handled.
     ///
-    /// # Safety
-    /// Called on the shard's thread, with a shard to which no reference is held. The events from `at` on have
-    /// not been moved out.
+    /// # Safety The caller is on the shard's thread, and no reference to the shard is held. The events from `at` on
+    /// have not been moved out.
     unsafe fn run(&self, shard: *mut S, order: &[*mut StoredEvent<M>], at: usize) -> usize;
 
     /// Delivers one event, which is for this population; `slot` is its actor's header, or null.
@@ -102,8 +101,7 @@ pub(super) trait Population<M, S> {
 
     /// Drops the body of the actor being run, which has panicked.
     ///
-    /// # Safety
-    /// As for [`Population::run`]; `actor` is one of this population.
+    /// # Safety As for [`Population::run`]; `actor` belongs to this population.
     unsafe fn discard(&self, shard: *mut S, actor: u32);
 
     /// Returns the header of an actor; null if it does not belong to this population.
@@ -112,10 +110,9 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; this shard has the address.
     unsafe fn header(&self, shard: *mut S, actor: u32) -> *mut Header;
 
-    /// Makes an actor record in the shard's `waiting` what it waits for.
+    /// Makes an actor record the reason of its wait in the shard's `waiting`.
     ///
-    /// # Safety
-    /// As for [`Population::run`]; `actor` belongs to this population and lives on this shard.
+    /// # Safety As for [`Population::run`]; `actor` belongs to this population, and is alive on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
 
     /// Calls an actor's `finish` at the end of the run. Panics of `finish` are propagated.
@@ -132,8 +129,7 @@ pub(super) trait Population<M, S> {
 
     /// Pre-faults the memory that its actors need next, if the population has memory of its own.
     ///
-    /// # Safety
-    /// Called on the shard's thread, while no actor runs.
+    /// # Safety The caller is on the shard's thread, and no actor runs.
     unsafe fn populate_ahead(&self) -> Prefault;
 
     /// Drops the actors that were spawned together with this one. If they share pages with others, their
@@ -155,14 +151,14 @@ pub(super) trait Population<M, S> {
     unsafe fn origin(&self, shard: *mut S, actor: u32, to: &mut Vec<u8>)
     -> Result<u64, CodecError>;
 
-    /// Writes an actor that lives.
+    /// Writes a live actor.
     ///
     /// # Safety
     /// As for [`Population::look`]; the actor's state is [`State::Live`].
     #[cfg(feature = "serde")]
     unsafe fn save(&self, shard: *mut S, actor: u32, to: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Replaces an actor that has not begun by the saved one.
+    /// Replaces an actor that has not begun with the saved one.
     ///
     /// # Safety
     /// As for [`Population::origin`].

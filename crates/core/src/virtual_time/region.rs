@@ -28,7 +28,7 @@ pub(super) enum Prefault {
     Done,
     /// Nothing is needed yet: some resident memory is still unused.
     Early,
-    /// The next huge page has got its memory.
+    /// The next huge page was populated with memory.
     Populated,
 }
 
@@ -98,12 +98,11 @@ impl Region {
     /// resident memory are in use. Values that are used in order then cause no page faults. It is called on a
     /// thread that is idle.
     ///
-    /// # Safety
-    /// The first byte of a value is not zero exactly if it is in use, and is not being written.
+    /// # Safety The first byte of a value is nonzero if and only if the value is in use, and no thread is writing it.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) unsafe fn populate_ahead(&self) -> Prefault {
         let (mut used, mut populated) = (self.used.get(), self.populated.get());
-        // What is behind the last whole huge page is not worth the trouble.
+        // The bytes after the last complete huge page are not pre-faulted.
         let whole = if self.is_mapped() {
             self.bytes / HUGE
         } else {
@@ -113,16 +112,16 @@ impl Region {
             return Prefault::Done;
         }
         while used < populated {
-            // The value at the begin of the page, or over it, which lies on pages that have memory.
+            // The value that contains the first byte of the page; it begins on a page that has memory.
             let first = used * HUGE / self.stride * self.stride;
-            // SAFETY: it is the first byte of a value.
+            // SAFETY: this is the first byte of a value, within the region.
             if unsafe { self.start().add(first).read() } == 0 {
                 break;
             }
             used += 1;
         }
         while used == populated && populated < whole && self.has_memory(populated) {
-            // It was used before this came to it.
+            // The page has been used before it was pre-faulted.
             (used, populated) = (used + 1, populated + 1);
         }
         self.used.set(used);
@@ -137,7 +136,7 @@ impl Region {
         // SAFETY: the page is mapped, and its contents do not change.
         let done = unsafe { libc::madvise(page, HUGE, libc::MADV_POPULATE_WRITE) };
         if done != 0 {
-            // On an older system, or without memory, pages are faulted in when they are used.
+            // The kernel does not support this call, or has no memory: pages are faulted in when they are used.
             self.populated.set(usize::MAX);
             return Prefault::Done;
         }
@@ -154,12 +153,12 @@ impl Region {
     #[cfg(all(target_os = "linux", not(miri)))]
     fn has_memory(&self, number: usize) -> bool {
         let mut resident = 0;
-        // SAFETY: the page is mapped, and one byte is the answer for one page.
+        // SAFETY: the page is mapped, and `mincore` writes one byte for one page.
         let known = unsafe { libc::mincore(self.page(number), 4096, &raw mut resident) } == 0;
         known && resident & 1 == 1
     }
 
-    /// Does nothing, because the memory is the allocator's.
+    /// Does nothing, because the memory comes from the allocator.
     ///
     /// # Safety
     /// None.
@@ -176,7 +175,7 @@ fn map(bytes: usize) -> Option<NonNull<u8>> {
     let reserve = mapped.checked_add(HUGE)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing else.
+    // SAFETY: a new anonymous mapping at an address that the system chooses affects no other memory.
     let raw = unsafe { libc::mmap(std::ptr::null_mut(), reserve, protection, flags, -1, 0) };
     if raw == libc::MAP_FAILED {
         return None;
@@ -184,8 +183,8 @@ fn map(bytes: usize) -> Option<NonNull<u8>> {
     let before = raw.cast::<u8>().align_offset(HUGE);
     let start = raw.cast::<u8>().wrapping_add(before);
     let after = reserve - before - mapped;
-    // SAFETY: both ends lie within the mapping just made, outside of the part that is handed out,
-    // and at page boundaries. The advice changes no contents; its failure costs only speed.
+    // SAFETY: both ends are page-aligned parts of the new mapping, outside of the returned range. The advice changes no
+    // contents; if it fails, only speed is lost.
     unsafe {
         if before > 0 {
             libc::munmap(raw, before);
@@ -205,14 +204,14 @@ impl Drop for Region {
         }
         #[cfg(all(target_os = "linux", not(miri)))]
         if self.is_mapped() {
-            // SAFETY: exactly this range was mapped by `map` and is not used any more.
+            // SAFETY: `map` has mapped exactly this range, and nothing uses it any more.
             unsafe {
                 let mapped = mapped(self.bytes).expect("as it was mapped");
                 libc::munmap(self.start.as_ptr().cast(), mapped)
             };
             return;
         }
-        // SAFETY: allocated by `new` with this layout.
+        // SAFETY: `new` has allocated the memory with this layout.
         unsafe {
             dealloc(
                 self.start.as_ptr(),
@@ -241,7 +240,7 @@ mod tests {
                 .step_by(61)
                 .chain((count * 17).checked_sub(1))
             {
-                // SAFETY: within the region, which is aligned for u64 and zeroed.
+                // SAFETY: the address is within the region, which is aligned for `u64` and zeroed.
                 unsafe {
                     assert_eq!(words.add(index).read(), 0);
                     words.add(index).write(u64::MAX);

@@ -192,15 +192,15 @@ impl<M: Message> Shard<M> {
         self.max_latency().saturating_add(self.min_latency())
     }
 
-    /// The header of the actor being run.
+    /// Returns the header of the actor being run.
     #[inline(always)]
     fn header(&mut self) -> &mut Header {
-        // SAFETY: `header` points to the slot of the actor being run, which stays in place, or
-        // in the scratch memory; only this shard's thread uses it, and no other reference to it is held.
+        // SAFETY: `header` points to the slot of the actor being run, which stays in place, or into the scratch memory.
+        // Only this shard's thread uses it, and no other reference to it is held.
         unsafe { &mut *self.turn.header }
     }
 
-    /// The head of the event being handled.
+    /// Returns the head of the event being handled.
     #[inline(always)]
     pub(super) fn current(&self) -> Head {
         if self.turn.current.is_null() {
@@ -251,7 +251,7 @@ impl<M: Message> Shard<M> {
         Some(token.0)
     }
 
-    /// Whether the timer being run was cancelled.
+    /// True if the timer being run was cancelled.
     pub(super) fn is_cancelled(&mut self, token: u32) -> bool {
         token >= Token::OWN && self.waits.take_cancelled(self.turn.me, token)
     }

@@ -21,8 +21,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use workers::WorkerThreads;
 
-/// A run in virtual time that advances only as far as its caller requests. It can be inspected and given messages in
-/// between, and ends as if it had never paused.
+/// A run in virtual time that advances only as far as its caller requests. While it is paused, its actors can be
+/// inspected and messages injected.
 ///
 /// ```
 /// use corsair::{
@@ -81,7 +81,7 @@ use workers::WorkerThreads;
 /// The first worker is the caller's thread; the others are threads that wait while the run is paused. Dropping a
 /// simulation stops it and drops its actors.
 pub struct Simulation<M: Message> {
-    /// The other threads. They are dropped first, so that no other thread has a shard.
+    /// The other threads. They are dropped first, so that no other thread holds a shard.
     workers: WorkerThreads<M>,
     config: Config,
     /// A shard for each worker. The shards are unlocked while the run is paused.
@@ -182,7 +182,7 @@ impl<M: Message> Simulation<M> {
                 return false;
             };
             match self.next_of(who) {
-                // What others send from here on arrives in a later window.
+                // Messages that other actors send from here on arrive in later windows.
                 Some(time) if time <= end && time == self.within(time) => {
                     self.keep_pace(time);
                     let before = self.counts();
@@ -333,7 +333,7 @@ impl<M: Message> Simulation<M> {
         lock(&self.shards[owner])
     }
 
-    /// Changes with everything that happens.
+    /// Returns counters that change with every event.
     fn counts(&self) -> (u64, u64) {
         let counts = self.shards().map(|mut shard| shard.counts());
         counts.fold((0, 0), |(a, b), (x, y)| (a.wrapping_add(x), b + y))
@@ -347,7 +347,7 @@ impl<M: Message> Simulation<M> {
         let ends = self
             .shards()
             .filter_map(|mut shard| shard.end_of_next_window());
-        // A window that a run was paused in may be over but for timers that nobody has looked for.
+        // The window in which the run was paused may be over, except for cancelled timers that have not been removed.
         ends.min().map(|end| Time::from_nanos(end).max(self.now))
     }
 
@@ -363,7 +363,7 @@ impl<M: Message> Simulation<M> {
         self.config.end.map_or(time, |end| time.min(end))
     }
 
-    /// Runs until all has happened until `time`. Returns whether anything is left.
+    /// Runs all events up to `time`. Returns true if the run is not over.
     fn advance(&mut self, time: Time) -> bool {
         let until = self.within(time);
         if until >= self.now && self.end.is_none() {

@@ -5,9 +5,9 @@ const CHUNK: usize = if cfg!(miri) { 16 } else { 1024 };
 /// Values that are accessed by their numbers.
 pub(super) struct Slab<T> {
     chunks: Vec<Box<[Option<T>; CHUNK]>>,
-    /// Numbers that have been given back.
+    /// The numbers of removed values.
     free: Vec<u32>,
-    /// The number of assigned numbers.
+    /// The lowest number that has never been assigned.
     used: u32,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Spare<T> {
 const BLOCKED: usize = 8192;
 
 impl<T> Piece<T> {
-    /// A piece without capacity.
+    /// Creates a piece without capacity.
     pub(super) const fn new() -> Piece<T> {
         Piece {
             start: NonNull::dangling(),
@@ -78,7 +78,7 @@ impl<T> Piece<T> {
     #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
         assert!(self.len < self.capacity, "there is room");
-        // SAFETY: the place is there, and has no entry.
+        // SAFETY: the index is less than the capacity, and no entry is stored there.
         unsafe { self.start.add(self.len).write(entry) };
         self.len += 1;
     }
@@ -88,13 +88,13 @@ impl<T> Piece<T> {
     pub(super) fn drain(&mut self, mut each: impl FnMut(T)) {
         let len = std::mem::replace(&mut self.len, 0);
         for index in 0..len {
-            // SAFETY: `len` entries are there, and each is moved out once.
+            // SAFETY: the index is less than the former length, and each entry is moved out once.
             each(unsafe { self.start.add(index).read() });
         }
     }
 
     pub(super) fn iter(&self) -> std::slice::Iter<'_, T> {
-        // SAFETY: `len` entries are there.
+        // SAFETY: the piece contains `len` initialised entries.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }.iter()
     }
 
@@ -103,7 +103,8 @@ impl<T> Piece<T> {
         let (start, mut kept) = (self.start, 0);
         self.drain(|entry| {
             if keep(&entry) {
-                // SAFETY: the entries up to this one have been moved out, and `left` of them back.
+                // SAFETY: all entries up to this one have been moved out, and `kept`, of which there are fewer, have
+                // been moved back.
                 unsafe { start.add(kept).write(entry) };
                 kept += 1;
             }
@@ -117,7 +118,8 @@ impl<T> Piece<T> {
             self.len <= other.capacity - other.len,
             "the capacity is enough for all"
         );
-        // SAFETY: `len` entries are there, and the other memory has the capacity for as many. They are moved.
+        // SAFETY: this piece contains `len` entries, and the other one has free capacity for them. They are separate
+        // allocations, and `len` is set to 0.
         unsafe {
             let end = other.start.add(other.len);
             end.copy_from_nonoverlapping(self.start, self.len);
@@ -154,7 +156,7 @@ impl<T> Drop for Piece<T> {
         if self.capacity == 0 {
             return;
         }
-        // SAFETY: the memory is this piece's, from where it says.
+        // SAFETY: the piece owns its memory, which comes from its block or, if that is null, from the allocator.
         unsafe {
             let layout = Piece::<T>::layout(self.capacity);
             if self.block.is_null() {
@@ -177,7 +179,7 @@ impl<T> Spare<T> {
         }
     }
 
-    /// Returns an empty piece.
+    /// Takes back an empty piece for reuse.
     pub(super) fn push(&mut self, piece: Piece<T>) {
         debug_assert!(piece.is_empty());
         let Some(class) = piece.capacity().checked_ilog2() else {
@@ -255,7 +257,7 @@ mod tests {
     #[test]
     fn entries_are_dropped_once_wherever_their_memory_is_from() {
         let entry = Arc::new(());
-        // Less than what comes from blocks, that, and more.
+        // Smaller than pieces in blocks, in a block, and larger than that.
         for count in [40, 1000, 3000] {
             let mut spare = Spare::new();
             let mut piece = fill(&mut spare, (0..count).map(|n| (n, Arc::clone(&entry))));

@@ -74,7 +74,7 @@ impl<M> Stash<M> {
         while let Some(first) = list.checked_sub(1) {
             let event = self.entries[first as usize].event.take();
             self.unlink(list, first);
-            // Without an event: a predicate that looked at it has panicked.
+            // An entry has no event if a predicate has panicked while it borrowed the event.
             if event.is_some() {
                 return event;
             }
@@ -92,7 +92,7 @@ impl<M> Stash<M> {
         if self.entries[first as usize].number > seen {
             return Some(first);
         }
-        // What was added since is at the end, and usually little.
+        // Entries added since are at the end of the list, and there are usually few of them.
         while self.entries[self.entries[at as usize].before as usize].number > seen {
             at = self.entries[at as usize].before;
         }
@@ -145,7 +145,7 @@ impl<M> Stash<M> {
         }
         self.free.push(at);
         if self.free.len() == self.entries.len() && self.entries.capacity() > LEAST {
-            // All are free: a backlog that was worked off gives its memory back.
+            // All entries are free, so the memory of a backlog that has been handled is freed.
             self.entries = Vec::new();
             self.free = Vec::new();
         }
@@ -228,7 +228,7 @@ mod tests {
         kept.push(&mut list, event(5));
         let new = kept.first_after(list, seen).unwrap();
         assert_eq!(seq(&mut kept, new), 4);
-        // Removed from the middle, the rest stays in order.
+        // The other entries stay in order when one in the middle is removed.
         drop(kept.lend(new));
         kept.unlink(&mut list, new);
         let rest: Vec<_> = std::iter::from_fn(|| kept.pop(&mut list)).collect();

@@ -13,7 +13,7 @@ pub(super) struct StoredEvent<M> {
 
 #[repr(C)]
 union Content<M> {
-    /// The message, which is initialised exactly if the label's kind has a body.
+    /// The message, which is initialised if and only if the label's kind has a body.
     _body: ManuallyDrop<MaybeUninit<M>>,
     /// The token of a timer.
     token: u32,
@@ -117,7 +117,7 @@ impl<M> StoredEvent<M> {
     /// `this` must be a stored event, of which at most the message has been moved out.
     #[inline(always)]
     pub(super) unsafe fn head(this: *const StoredEvent<M>, now: u64) -> Head {
-        // SAFETY: `this` is a stored event; behind an event of a kind that has a cause there is one.
+        // SAFETY: `this` is a stored event. If its kind has a cause, the cause follows the event.
         unsafe {
             let label = (*this).label;
             let cause = if label.has_cause() {
@@ -146,16 +146,16 @@ impl<M> StoredEvent<M> {
 
     /// Returns true if two events of a window may run in this order.
     ///
-    /// # Safety
-    /// They are stored events.
+    /// # Safety Both pointers lead to stored events.
     #[inline(always)]
     pub(super) unsafe fn is_before(
         this: *const StoredEvent<M>,
         next: *const StoredEvent<M>,
     ) -> bool {
-        // SAFETY: both are stored events, so they have labels.
+        // SAFETY: both pointers lead to stored events, whose labels are initialised.
         let (a, b) = unsafe { (&(*this).label, &(*next).label) };
-        // Most pairs are decided by their receivers, or are messages of one sender at one time.
+        // Most pairs have different receivers, or are messages of one sender at one time, so the full order is rarely
+        // needed.
         a.to < b.to || a.to == b.to && (a.is_just_before(b) || a.order() <= b.order())
     }
 
@@ -165,9 +165,8 @@ impl<M> StoredEvent<M> {
     /// `this` must be a stored event.
     #[inline(always)]
     pub(super) unsafe fn parties(this: *const StoredEvent<M>) -> u64 {
-        // SAFETY: `this` is a stored event; in its label the sender lies right behind the receiver. Compilers make two loads
-        // of two
-        // fields, and this is one.
+        // SAFETY: `this` is a stored event, in whose label the sender directly follows the receiver. One load replaces
+        // the two that compilers would emit.
         let both = unsafe {
             (&raw const (*this).label)
                 .cast::<u8>()
@@ -182,7 +181,7 @@ impl<M> StoredEvent<M> {
         })
     }
 
-    /// The token of a timer.
+    /// Returns the token of a timer.
     ///
     /// # Safety
     /// `this` must be a stored timer.
@@ -203,12 +202,11 @@ impl<M> StoredEvent<M> {
 
     /// Returns a pointer to the message of an event.
     ///
-    /// # Safety
-    /// `this` must be a stored event; its message is initialised exactly if its kind has a body that has not been moved
-    /// out.
+    /// # Safety `this` must be a stored event; its message is initialised if and only if its kind has a body that has
+    /// not been moved out.
     #[inline(always)]
     pub(super) unsafe fn body(this: *mut StoredEvent<M>) -> *mut M {
-        // SAFETY: `this` is a stored event, so this is an address inside it.
+        // SAFETY: `this` is a stored event, so the address is within it.
         unsafe { (&raw mut (*this).content).cast() }
     }
 

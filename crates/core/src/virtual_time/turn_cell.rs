@@ -40,8 +40,9 @@ impl<S> TurnCell<S> {
     pub(super) fn with<T>(self, act: impl FnOnce(&mut S) -> T) -> T {
         #[cfg(debug_assertions)]
         let _lent = checked::LentGuard::new(self.0.cast());
-        // SAFETY: the shard is there and this thread's, as `new` was promised; there is no other reference, because each
-        // is made here, and the closure that has it neither uses the cell nor runs code that could.
+        // SAFETY: the caller of `new` has guaranteed that the shard exists and that only this thread uses it. There is
+        // no other reference: references are created only here, and the closure neither uses the cell nor runs code
+        // that could.
         act(unsafe { &mut *self.0 })
     }
 
@@ -57,7 +58,7 @@ mod checked {
     use std::cell::Cell;
 
     thread_local! {
-        /// The shard that is currently lent on this thread.
+        /// The shard that `TurnCell::with` currently lends on this thread.
         static LENT: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
     }
 

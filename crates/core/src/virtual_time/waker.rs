@@ -17,7 +17,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 thread_local! {
     /// The number of the body being polled on this thread, and whether it was woken during the poll.
     static POLLED: Cell<(usize, bool)> = const { Cell::new((0, false)) };
-    /// True if a future has cloned the waker that is used for questions.
+    /// True if a future has cloned the waker of [`of_question`].
     static TAKEN: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -26,7 +26,7 @@ static EVER_TAKEN: AtomicBool = AtomicBool::new(false);
 
 static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| {});
 
-/// The number of the waker for a body that is asked what it awaits. No actor has the number 0 here.
+/// The number of the waker with which a body is polled to find out what it awaits. No actor's waker has the number 0.
 const QUESTION: usize = 0;
 
 fn clone(number: *const ()) -> RawWaker {
@@ -49,8 +49,8 @@ fn wake(number: *const ()) {
 #[inline(always)]
 pub(super) fn of(actor: u32) -> Waker {
     let number = std::ptr::without_provenance(actor as usize + 1);
-    // SAFETY: the functions of the table use the pointer as a number, are free of effects on
-    // anything but a thread-local cell, and may be called from any thread.
+    // SAFETY: the functions of the table use the pointer only as a number. They access only thread-local cells and an
+    // atomic flag, so any thread may call them.
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
 }
 
@@ -59,7 +59,8 @@ pub(super) fn of(actor: u32) -> Waker {
 pub(super) fn of_question() -> Waker {
     TAKEN.set(false);
     let number = std::ptr::without_provenance(QUESTION);
-    // SAFETY: the functions of the table use the pointer as a number and have no effect but on thread-local cells.
+    // SAFETY: the functions of the table use the pointer only as a number. They access only thread-local cells and an
+    // atomic flag, so any thread may call them.
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
 }
 
@@ -85,7 +86,7 @@ pub(super) fn begin(actor: u32) {
     POLLED.set((actor as usize + 1, false));
 }
 
-/// Whether the body was woken since [`begin`].
+/// True if the body was woken since [`begin`].
 #[inline(always)]
 pub(super) fn was_woken() -> bool {
     POLLED.get().1

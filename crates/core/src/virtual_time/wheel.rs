@@ -16,7 +16,7 @@ use bitmap::Bitmap;
 
 /// The entries of one window, or of a block of windows.
 struct Slot<T> {
-    /// The first added entry, if none has left since: a window with one entry needs no further memory.
+    /// The first added entry, until an entry leaves the slot. A window with one entry needs no further memory.
     first: Option<T>,
     /// The entries added last.
     last: Piece<T>,
@@ -81,7 +81,7 @@ impl<T: Due> Slot<T> {
             piece.drain(&mut each);
             spare.push(piece);
         }
-        // It may be long before there are as many again.
+        // Frees the list, because it may be long before the slot has as many entries again.
         self.full = Vec::new();
     }
 
@@ -131,7 +131,7 @@ pub(super) struct Wheel<T> {
     levels: Vec<Level<T>>,
     /// The current window: all entries of earlier windows have left.
     now: u64,
-    /// log2 of a window's width in nanoseconds.
+    /// The binary logarithm of a window's width in nanoseconds.
     window_bits: u32,
     /// The memory of emptied slots.
     spare: Spare<T>,
@@ -407,7 +407,7 @@ mod tests {
             let mut drained = Vec::new();
             let due = map.get(&window).map_or(0, Vec::len);
             if wheel.is_due() {
-                // What is in pieces is not counted.
+                // `few_due` does not count entries in pieces.
                 let few = wheel.few_due();
                 assert!(few.map_or(due >= Entry::PIECE, |few| few == due));
                 let only = wheel.take_only();

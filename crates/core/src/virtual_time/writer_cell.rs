@@ -20,7 +20,7 @@ impl<T> Cell<T> {
         reason = "the pointer is the cell's, not a temporary"
     )]
     pub(super) unsafe fn swap(&self, other: &mut T) {
-        // SAFETY: the caller promises that no other thread uses the cell.
+        // SAFETY: the caller guarantees that no other thread uses the cell.
         self.0
             .with_mut(|cell| std::mem::swap(unsafe { &mut *cell }, other));
     }

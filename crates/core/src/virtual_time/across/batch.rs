@@ -31,8 +31,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Appends the batches of this shard for the shards of another process to the message for that process.
     /// The memory of the events is returned to its owners with `back`.
     ///
-    /// # Errors
-    /// If a parcel cannot be serialized.
+    /// # Errors If a batch cannot be serialized.
     pub(super) fn write(
         &mut self,
         process: usize,
@@ -68,8 +67,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
 
     /// Reads the sections for this shard from the batch of another process.
     ///
-    /// # Errors
-    /// If they cannot be read.
+    /// # Errors If the sections cannot be decoded.
     pub(super) fn read(&mut self, process: usize, inbox: &mut [Cargo<M>]) -> Result<(), Failure> {
         let incoming = self.batches.incoming.read();
         let incoming = incoming.unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +106,7 @@ fn begin_count(to: &mut Vec<u8>) -> usize {
     to.len() - 4
 }
 
-/// Writes a batch and empties it. If it cannot be written, the error is a sentence with the reason.
+/// Writes a batch and empties it. If the batch cannot be written, the error explains the reason.
 fn write_parcel<M: Message>(
     kinds: &Kinds<M>,
     parcel: &mut Cargo<M>,
@@ -123,7 +121,7 @@ fn write_parcel<M: Message>(
         to.extend_from_slice(&window.to_le_bytes());
         let (at, mut count, mut failed) = (begin_count(to), 0, None);
         buffer.for_each_chunk(|begin, end| {
-            // SAFETY: `for_each_chunk` gives the place of a chunk's first event and the end of its last one.
+            // SAFETY: `for_each_chunk` passes pointers to the first event of a chunk and to the end of its last event.
             match unsafe { (wire.write_events)(begin, end, to) } {
                 Ok(events) => count += events,
                 Err(error) => failed = Some(error),
@@ -307,7 +305,7 @@ mod tests {
             let mut seqs = Vec::new();
             for (window, buffer) in &read(batch).unwrap().windows {
                 assert_eq!(*window, 7);
-                // SAFETY: `for_each` gives the places of events that the buffer holds.
+                // SAFETY: `for_each` passes pointers to events that the buffer holds.
                 buffer.for_each(|event| seqs.push(unsafe { (*event).label.seq }));
             }
             assert!(seqs.into_iter().eq(0..count));

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The part of a distributed run that this process has.
+/// The part of a distributed run that runs in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessPart {
     /// The number of the process, from 0.
@@ -231,8 +231,8 @@ pub fn course<M: Message, S: Kind + Script<M>>(
 
 type Root<M> = Arc<dyn Blueprint<M, Shard<M>>>;
 
-/// Combines the reports of all processes, in the order of their numbers, into the report of the run; `wall` is how long
-/// it took.
+/// Combines the reports of all processes, in the order of their numbers, into the report of the run. `wall` is the
+/// wall-clock time of the run.
 ///
 /// # Errors
 /// See [`RunError`]; [`RunError::Parts`] if the reports are incomplete or cannot be read.

@@ -12,7 +12,7 @@ use crate::virtual_time::exchange::{Exchange as _, Reduction};
 use crate::virtual_time::pause::Before;
 use crate::virtual_time::travel::{Head, SnapshotError, encoded};
 
-/// Saves the part of a run that one process has.
+/// Saves the parts of a run that belong to one process.
 pub trait Saving: Sync {
     /// Returns the number of checkpoints requested so far. Each worker asks before each barrier; if the number has
     /// grown for any worker, the run is saved.
@@ -26,7 +26,7 @@ pub trait Saving: Sync {
     fn save(&self, saved: SavedPart);
 }
 
-/// The part of a saved run that one worker has.
+/// The part of a saved run that belongs to one worker.
 #[derive(Debug)]
 pub struct SavedPart {
     /// The number of this checkpoint, counted equally by all workers.
@@ -89,7 +89,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         until: Option<Time>,
         shard: &mut PausableShard<M>,
     ) -> End {
-        // Events at time 0 have happened in a run that continues, and have not in one that begins.
+        // In a run that continues, the events at time 0 have happened; in a new run they have not.
         let mut has_begun = self.saves.now > Time::ZERO;
         loop {
             let now = self.saves.now;
@@ -106,7 +106,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
                 pauses: stop.is_some(),
             };
             match shard.go(config, self, before) {
-                // Nothing is left to happen.
+                // No event is left.
                 End::Paused if self.agreed.next == u64::MAX => return End::Quiet,
                 End::Paused => {}
                 end => return end,
@@ -125,12 +125,13 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         let begin = self.agreed.next.checked_shl(bits).unwrap_or(u64::MAX);
         match stop {
             Some(stop) if !self.agreed.pause || begin > stop.as_nanos() => stop,
-            // Before the next window begins.
+            // The last instant before the next window.
             _ => Time::from_nanos(begin.saturating_sub(1)).max(self.saves.now),
         }
     }
 
-    /// Waits for the other shards of this process. False if one of them has failed; the next exchange then ends the run.
+    /// Waits for the other shards of this process. Returns false if one of them has failed; the next exchange then ends
+    /// the run.
     fn wait_for_own(&mut self) -> bool {
         self.local
             .exchange(Reduction::NONE, &mut [], &mut [], || false);
@@ -159,7 +160,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             let head = Head::new::<M>(config, time.as_nanos(), injected, stream_seed, common);
             encoded(&head)
         });
-        // Process state is written while none of its actors runs.
+        // Process state is written while no actor of the process runs.
         if self.kinds.has_state() && !self.wait_for_own() {
             return;
         }
@@ -168,8 +169,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             Ok(head) => (head, part),
             Err(error) => (None, Err(SnapshotError::corrupt(0, error))),
         };
-        // Recorders flush before the processes exchange batches, and the first process saves its recorder after that: then
-        // it has the records of all.
+        // Recorders flush before the processes exchange batches. The first process saves its recorder after the
+        // exchange, when it has the records of all processes.
         let is_first = self.own.start == 0;
         if is_first && !self.flush() {
             return;
@@ -182,14 +183,14 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             head,
             part,
         });
-        // Nothing happens in this process before all of it is saved.
+        // The shards of this process continue only after all of them have saved.
         if self.wait_for_own() && !is_first {
             self.flush();
         }
     }
 
-    /// Exchanges empty batches, so that the carrier can send its own data to other processes. False if the
-    /// run is lost.
+    /// Exchanges empty batches, so that the carrier can send its own data to other processes. Returns false if the run
+    /// has failed.
     fn flush(&mut self) -> bool {
         match self.exchange_batches(Reduction::NONE, || false) {
             Ok(_) => true,

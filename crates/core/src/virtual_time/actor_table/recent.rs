@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 /// The number of cached actors.
 const RECENT: usize = 8;
 
-/// See the [module](self).
+/// The cache; see the [module](self).
 pub(super) struct RecentSlots {
     slots: [Cell<Recent>; RECENT],
     /// The most recent group of actors with their own pages: first address, count and population.
@@ -91,13 +91,13 @@ impl RecentSlots {
         self.group.set((0, 0, 0));
     }
 
-    /// Remembers where an actor is.
+    /// Caches the location of an actor.
     #[inline]
     pub(super) fn set(&self, addr: u32, slot: SharedSlot) {
         self.slots[place(addr)].set(Recent { addr, slot });
     }
 
-    /// Remembers no more where these actors are.
+    /// Removes the cached locations of these actors.
     pub(super) fn forget(&self, first: u32, count: u8) {
         for addr in first..first + u32::from(count) {
             if self.get(addr).is_some() {
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn who_was_looked_for_last_is_remembered_until_it_is_forgotten() {
         let recent = RecentSlots::new();
-        // No address is remembered that was not set, whatever place it has.
+        // An empty cache returns no location for any address.
         assert!((0..1 << 12).all(|addr| recent.get(addr).is_none()));
         assert!(recent.get(u32::MAX).is_none());
         let slot = |index| SharedSlot {
@@ -131,7 +131,7 @@ mod tests {
             [256, 257, 512].map(index),
             [Some(256), Some(257), Some(512)]
         );
-        // An address with the same index replaces it.
+        // An address with the same index replaces the cached one.
         recent.set(256 + RECENT as u32, slot(9));
         assert_eq!(index(256), None);
         recent.forget(257, 2);

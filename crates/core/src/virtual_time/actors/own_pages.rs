@@ -52,8 +52,8 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
 
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8> {
         let layout = SharedPages::<M, F>::layout(count);
-        // SAFETY: a slot has a header, so the layout's size is not zero. Zeroes are headers of
-        // actors that have not begun, and each gets its origin.
+        // SAFETY: a slot has a header, so the layout's size is not zero. A header of zeroes means an actor that has not
+        // begun, and each such slot gets its origin.
         unsafe {
             let Some(start) = NonNull::new(alloc_zeroed(layout)) else {
                 handle_alloc_error(layout);
@@ -105,8 +105,8 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
         if index >= self.count {
             return None;
         }
-        // SAFETY: an actor of the population has a page. This shard has it, by the contract, so its
-        // start is the first slot of as many as there are actors in the page.
+        // SAFETY: the index is below `count`, so the actor has a page. The caller guarantees that this shard owns the
+        // page, so `start` points to slots for all actors of the page.
         unsafe {
             let start = *self.starts.get_unchecked((index >> PAGE_BITS) as usize);
             Some(start.add((index % PAGE) as usize * Self::STRIDE).cast())
@@ -119,8 +119,8 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
 
     #[inline]
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {
-        // SAFETY: the shard is the caller's, to which no reference is held. The slot is one of this population's and has
-        // no actor yet.
+        // SAFETY: the caller's shard is valid and not borrowed. The slot belongs to this population and has no actor
+        // yet.
         unsafe {
             let made = self.form.make(ShardCell::new(shard), actor - self.first);
             Slot::begin(slot, made);
@@ -128,7 +128,7 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
     }
 
     unsafe fn populate(&self) -> Prefault {
-        // SAFETY: a slot begins with its header, and that with its state, which is zero until the actor begins; only
+        // SAFETY: a slot begins with its header, which begins with a state that is zero until the actor begins. Only
         // this thread writes it, and no actor runs.
         unsafe { self.region.populate_ahead() }
     }
@@ -149,8 +149,8 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
                 continue;
             }
             for index in page * PAGE..self.count.min((page + 1) * PAGE) {
-                // SAFETY: the page is this shard's, so it has the slots of all its actors, which
-                // nothing else uses any more.
+                // SAFETY: this shard owns the page, so `start` points to slots for all of its actors. Nothing else uses
+                // these slots any more.
                 unsafe {
                     let slot = start.add((index % PAGE) as usize * Self::STRIDE);
                     Slot::clear(slot.cast::<Slot<M, F>>(), shard, self.first + index);

@@ -40,8 +40,8 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
 
     #[inline(always)]
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>> {
-        // SAFETY: no reference to the shard is held, by the contract; the place is an actor's
-        // of this population, so the slots are of its type, and there are more than its index.
+        // SAFETY: the caller guarantees that the shard is not borrowed. If the population matches, the slots have this
+        // type, and the index is below their number.
         unsafe {
             let place = (*shard).places.shared_slot(actor)?;
             let mine = place.population == self.number;
@@ -51,14 +51,13 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
     }
 
     unsafe fn born(&self, slot: *mut Slot<M, F>) -> u64 {
-        // SAFETY: an actor that has not begun has its origin in its slot.
+        // SAFETY: the caller guarantees that the actor has not begun, so its slot holds an origin.
         unsafe { (*Slot::origin(slot)).born }
     }
 
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {
-        // SAFETY: the actor is `Fresh`, so its slot holds an origin, which stays where it is until the actor is made, and is
-        // taken out
-        // before that is written over it.
+        // SAFETY: the actor is `Fresh`, so its slot holds an origin. The origin stays in place while the actor is
+        // created, and is moved out before the actor's state replaces it.
         unsafe {
             let place = (*shard).places.shared_slot(actor);
             let index = place.map_or(0, |place| place.index);
@@ -77,13 +76,13 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
     }
 
     unsafe fn unmake(&self, slot: *mut Slot<M, F>) {
-        // SAFETY: the slot still holds its origin, which is dropped once, because the state is `Ended` now.
+        // SAFETY: the slot still holds its origin, which is dropped only once, because the state is now `Ended`.
         unsafe { Slot::origin(slot).drop_in_place() }
     }
 
     unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: the actors spawned together lie where this one does, and nothing
-        // uses them any more; their memory was allocated with this layout.
+        // SAFETY: the actors of this spawn are adjacent to this one, and nothing uses them any more. Their memory was
+        // allocated with this layout.
         unsafe {
             let Some(place) = (*shard).places.shared_slot(actor) else {
                 return;

@@ -109,7 +109,8 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
 
     #[cfg(feature = "serde")]
     unsafe fn state(actor: *const ()) -> Option<serde_json::Value> {
-        // SAFETY: it points to an actor of this form, of type `A`, which nothing changes.
+        // SAFETY: the pointer leads to an actor of this form, of type `A`, and nothing changes the actor during the
+        // call.
         unsafe { (*actor.cast::<A>()).state() }
     }
 
@@ -179,7 +180,7 @@ where
 
     #[inline(always)]
     fn handle(actor: &mut B, shard: ShardCell<M>) -> Flow {
-        // SAFETY: a body is in its slot from when it is made until it is dropped there.
+        // SAFETY: a body stays in its slot from its creation until it is dropped there.
         let mut body = unsafe { Pin::new_unchecked(actor) };
         let (me, relays) = shard.with(|shard| (shard.turn.me, shard.waits.has_relays()));
         let waker = ManuallyDrop::new(waker::of(me));
@@ -211,11 +212,11 @@ where
     fn finish(_: &mut B, _: ShardCell<M>) {}
 
     fn ask(actor: &mut B, shard: ShardCell<M>) {
-        // A wait for an event of the run replaces it.
+        // A wait for an event of the run overwrites this reason.
         shard.with(|shard| shard.turn.waiting = WaitReason::Foreign);
         wake_relay(shard);
         let waker = waker::of_question();
-        // SAFETY: a body is in its slot from when it is made until it is dropped there.
+        // SAFETY: a body stays in its slot from its creation until it is dropped there.
         let body = unsafe { Pin::new_unchecked(actor) };
         let _ = body.poll(&mut task::Context::from_waker(&waker));
         let taken = waker::was_taken();

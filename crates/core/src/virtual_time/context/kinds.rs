@@ -85,7 +85,7 @@ pub(in super::super) fn scripts<M: Message, K: Kind + Script<M>>(
     }
 }
 
-/// The parameters that [`Maker::parameters`] has written.
+/// Reads parameters that [`Maker::parameters`] has written.
 pub(in super::super) fn read_parameters<K: Kind>(
     from: &mut &[u8],
 ) -> Result<Option<K::Parameters>, CodecError> {

@@ -34,7 +34,7 @@ enum Until {
     Now,
     Event,
     Spawned(u32),
-    /// A timer of the library, with this token.
+    /// Until a timer of the library with this token fires.
     Due(u32),
 }
 
@@ -108,7 +108,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
             match until {
                 Until::Now => {}
                 _ if event.is_none() => return Flow::Continue,
-                // The timer is the library's own.
+                // The script does not receive timers of the library.
                 Until::Due(_) => event = None,
                 Until::Event | Until::Spawned(_) => {}
             }
@@ -126,7 +126,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         }
         let context = &mut VirtualContext::new(ForEvent(shard));
         let wait = actor.script.go_on(Some(message.take()), context);
-        // Nothing was kept for it, and nothing has arrived that it has not been given.
+        // The script waits for events again, none is stashed, and it has received the arrived one.
         if wait == Wait::Event {
             return Flow::Continue;
         }
@@ -179,7 +179,7 @@ fn wait_for<M: Message, S>(actor: &mut Scripted<S>, shard: ShardCell<M>, wait: W
     Flow::Continue
 }
 
-/// Sets a timer of the library's own.
+/// Sets a timer of the library.
 fn sleep<M: Message>(shard: ShardCell<M>, time: u64) -> Until {
     shard.with(|shard| {
         let Token(token) = shard.waits.own_token();

@@ -104,7 +104,7 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         } else {
             network.delivery(&route, &mut random)
         };
-        // What a transit of its own exceeds the network's longest latency by is a delay.
+        // The part of an own transit time that exceeds the network's longest latency counts as a delay.
         let longest = self.shard().max_latency();
         let delay = own.map_or(delay, |own| own.saturating_sub(longest));
         let mut transit = || own.unwrap_or_else(|| nanos(network.latency(&route, &mut random)));

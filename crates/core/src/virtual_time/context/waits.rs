@@ -24,7 +24,7 @@ pub(super) trait WaitCondition<M> {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>>;
 }
 
-// Nothing in it is ever pinned.
+// No field is ever pinned.
 impl<M, W> Unpin for Wait<M, W> {}
 
 impl<M: Message, W: WaitCondition<M>> Future for Wait<M, W> {
@@ -66,7 +66,7 @@ impl<M: Message> Future for Receive<M> {
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Event<M>> {
-        // The thread is asked for it once: the root receives as many events as all others together.
+        // Looks up the shard only once, because the root receives as many events as all other actors together.
         let shard = self.0.shard();
         if let Some(event) = next_event(shard) {
             return Poll::Ready(event);
@@ -77,7 +77,7 @@ impl<M: Message> Future for Receive<M> {
             relay(shard, me, task.waker());
             return Poll::Pending;
         }
-        // A combinator itself decides which of its futures takes the next event.
+        // With a combinator, only the engine's next poll decides which future takes the next event.
         if !relays && let Some(event) = take_of_row(shard) {
             return Poll::Ready(event);
         }
@@ -90,8 +90,8 @@ impl<M: Message> Future for Receive<M> {
 #[inline(always)]
 fn take_of_row<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     let event = shard.with(Shard::next_of_row)?;
-    // SAFETY: it has not been moved out, and is here; no reference to the shard is held while the message is asked for what
-    // is counted.
+    // SAFETY: the event has not been moved out, and its memory is valid. No reference to the shard is held while code
+    // of the message type runs.
     unsafe {
         count_message(shard.as_ptr(), event);
         Some(MessageDelivery::new(event).take())
@@ -111,7 +111,7 @@ pub(super) fn next_event<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     shard.with(Shard::take_event)
 }
 
-/// The selective receive. It checks each event once.
+/// The selective receive, which checks each event once.
 pub(super) struct Selected<W> {
     pub(super) wanted: W,
     /// The number of the last stashed event that it has checked.
@@ -152,7 +152,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> WaitCondition<M> for Selec
 }
 
 impl<W> Selected<W> {
-    /// Looks for an event; if the current event is an exception, it stays.
+    /// Looks for an event. Does not take the current event if `except` is true for it.
     fn look_unless<M: Message>(
         &mut self,
         context: &VirtualContext<M, ForBody<M>>,
@@ -165,7 +165,7 @@ impl<W> Selected<W> {
         let mut entry = shard().stashed_after(self.seen);
         while let Some(at) = entry {
             let Some((number, event)) = shard().stash.lend(at) else {
-                // A predicate is itself looking through the list.
+                // A predicate that is currently running has borrowed this event.
                 entry = shard().stashed_next(at);
                 continue;
             };
@@ -183,7 +183,7 @@ impl<W> Selected<W> {
                     entry = shard().stashed_next(at);
                 }
                 Err(event) => {
-                    // The predicate has received from the list itself.
+                    // The predicate itself has received an event from the list.
                     if let Some(event) = event {
                         shard().keep(event);
                     }
@@ -219,7 +219,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> WaitCondition<M> for Until
             self.fresh.end(None);
             return Some(event);
         }
-        // The time-out, if it has arrived: nothing else has.
+        // No other event was accepted, so returns the time-out if it has arrived.
         self.fresh.look(context)
     }
 }
@@ -249,14 +249,14 @@ impl<M> Fresh<M> {
         }
     }
 
-    /// The wait is over.
+    /// Ends the wait, and cancels its timer unless that has ended it.
     fn end(&mut self, by: Option<Kind>) {
         self.done = true;
         if by != Some(Kind::Timer)
             && let Some(token) = self.own.timer()
             && let Some(shard) = self.access.find()
         {
-            // A timer that was due earlier has come, whoever looked for it.
+            // If the timer was due earlier, it has already fired, so it is not cancelled.
             let due = self.own.due().map(|(_, due)| due.0);
             shard.with(|shard| {
                 if due.is_none_or(|due| due >= shard.turn.now) {
@@ -287,7 +287,7 @@ impl<M: Message> WaitCondition<M> for Fresh<M> {
                 shard().keep(event);
             }
         }
-        // Polled again only after its timer was due, which was dropped then.
+        // The body is polled again only after the timer was due and dropped.
         if let Some((token, due)) = self.own.due()
             && due < context.now()
         {

@@ -39,7 +39,7 @@ impl<M: Message> ActorCache<M> {
         }
     }
 
-    /// The population of an actor and, if that is known, its slot; else null.
+    /// Returns the population of a cached actor, and its slot, or null if the slot is not cached.
     #[inline(always)]
     pub(super) fn get(&self, addr: u32) -> Option<(Its<M>, *mut Header)> {
         let (first, count) = self.group;
@@ -50,10 +50,9 @@ impl<M: Message> ActorCache<M> {
         (place.addr == addr).then_some((place.population, place.slot))
     }
 
-    /// The same for one that is not known, and is from here on; `None`: the shard has no such actor.
+    /// Looks up an actor that is not cached, and caches it. Returns `None` if the shard has no such actor.
     ///
-    /// # Safety
-    /// These are the populations of the shard, which is valid and to which no reference is held.
+    /// # Safety `populations` are those of the shard. The shard is valid, and no reference to it is held.
     #[inline(never)]
     pub(super) unsafe fn find(
         &mut self,
@@ -61,7 +60,7 @@ impl<M: Message> ActorCache<M> {
         populations: &Slab<AnyPopulation<M>>,
         addr: u32,
     ) -> Option<(Its<M>, *mut Header)> {
-        // SAFETY: the shard is valid and no reference to it is held; a population stays where it is until the shard forgets
+        // SAFETY: the shard is valid and no reference to it is held. A population does not move until the shard removes
         // actors, which clears the cache.
         unsafe {
             let population = populations.get((*shard).places.population(addr)?)?;

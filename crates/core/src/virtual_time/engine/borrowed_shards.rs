@@ -19,7 +19,7 @@ pub(super) struct BorrowedShard<M: Message> {
 pub(super) struct ShardPointers<M: Message> {
     pub(super) engine: *mut Engine<M>,
     pub(super) shard: *mut Shard<M>,
-    /// The events sent to its actors.
+    /// The outbox with the events sent to the shard's own actors.
     pub(super) own: *mut Outbox<M>,
 }
 
@@ -34,7 +34,7 @@ impl<M: Message> Copy for ShardPointers<M> {}
 /// The pending windows of a shard.
 #[derive(Clone, Copy)]
 pub(super) struct PendingWindows {
-    /// The first window with events other than those sent to its actors.
+    /// The first window with events other than messages sent to the shard's own actors while the queues are joined.
     pub(super) later: u64,
     /// True if that window has only timers, including timers of later windows.
     pub(super) only_timers: bool,
@@ -68,8 +68,8 @@ impl<M: Message> BorrowedShard<M> {
     /// window.
     #[inline(never)]
     pub(super) unsafe fn take_far(&mut self, window: u64) {
-        // SAFETY: `at.own` points to the outbox of a shard that the thread has; it lies outside of the shard, so no
-        // reference overlaps.
+        // SAFETY: the thread has borrowed the shard of `at.own`. The outbox is outside of that shard, so no references
+        // overlap.
         unsafe {
             let ShardPointers { shard, own, .. } = self.at;
             if (*shard).window.number < window {
@@ -83,19 +83,19 @@ impl<M: Message> BorrowedShard<M> {
 }
 
 impl PendingWindows {
-    /// Updates the pending windows after this window, which was run.
+    /// Updates the pending windows after `window`, which was run.
     ///
-    /// # Safety
-    /// The thread has the shard, to which no reference is held.
+    /// # Safety The thread has borrowed the shard, and no reference to it is held.
     #[inline(always)]
     pub(super) unsafe fn look<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
-        // SAFETY: the thread has the shard and its engine, and no other reference to them; these end in this function.
+        // SAFETY: the thread has borrowed the shard with its engine, and holds no other reference to them. These
+        // references end in this function.
         let (queues, inbound) = unsafe { (&(*at.shard).queues, (*at.engine).inbound_pending) };
         let timers = queues.timers.next();
         let other = queues.far.next().min(next_pending(inbound, window));
         self.later = timers.min(other);
         self.only_timers = timers < other;
-        // SAFETY: the thread has the shard and its engine, and no reference to them is held.
+        // SAFETY: the thread has borrowed the shard with its engine, and holds no reference to them.
         unsafe { self.look_first(at, window) };
     }
 
@@ -105,7 +105,7 @@ impl PendingWindows {
     /// As for [`PendingWindows::look`].
     #[inline(always)]
     pub(super) unsafe fn look_first<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
-        // SAFETY: the thread has the outbox, and nobody writes to it during the read.
+        // SAFETY: the thread has borrowed the outbox, and no other thread writes to it.
         self.next = next_pending(unsafe { (*at.own).pending }, window).min(self.later);
     }
 }
@@ -116,14 +116,14 @@ pub(super) struct JoinedQueues<M: Message>(Vec<*mut Shard<M>>);
 impl<M: Message> JoinedQueues<M> {
     /// Joins the queues of the shards. Events that they have sent to each other move to the receivers.
     ///
-    /// # Safety
-    /// The thread has all shards of the run, of which these are the borrowed in their order, and no reference
-    /// to any, until this is dropped.
+    /// # Safety `borrowed` are all shards of the run in their order. Until this value is dropped, the thread has
+    /// borrowed them, and no reference to them is held.
     pub(super) unsafe fn new(borrowed: &[BorrowedShard<M>]) -> JoinedQueues<M> {
         let shards: Vec<_> = borrowed.iter().map(|one| one.at.shard).collect();
         for (from, &sender) in shards.iter().enumerate() {
             for (to, receiver) in borrowed.iter().enumerate().filter(|(to, _)| *to != from) {
-                // SAFETY: the thread has both shards, which are two, and holds no other reference to them.
+                // SAFETY: the thread has borrowed both shards, which are different ones, and holds no other reference
+                // to them.
                 unsafe {
                     let out = &mut (&mut *sender).queues.out_mut()[to];
                     let engine = &mut *receiver.at.engine;
@@ -145,7 +145,7 @@ impl<M: Message> JoinedQueues<M> {
 impl<M: Message> Drop for JoinedQueues<M> {
     fn drop(&mut self) {
         for &shard in &self.0 {
-            // SAFETY: the shards that were joined are there until this is dropped, and no reference to them is held.
+            // SAFETY: the joined shards exist until this value is dropped, and no reference to them is held.
             unsafe { (*shard).queues.part() };
         }
     }

@@ -21,13 +21,13 @@ use std::sync::Arc;
 /// A shard and its loop, which its owner controls between windows.
 pub(in super::super) struct PausableShard<M: Message>(pub(super) ManuallyDrop<Engine<M>>);
 
-// SAFETY: a shard owns all that its pointers lead to: the shard, actors and events. Messages and
-// actors are `Send`, and so is what they are made from; wakers are, too. What is kept per thread
-// about a shard is set for the time of a call of this type's functions, which have it exclusively.
+// SAFETY: a shard owns everything that its pointers lead to: actors, events and their memory. Messages, actors, their
+// origins and wakers are `Send`. Thread-local data about a shard is set only during calls of this type's methods, which
+// borrow the shard exclusively.
 unsafe impl<M: Message> Send for PausableShard<M> {}
 
 impl<M: Message> PausableShard<M> {
-    /// A shard without actors.
+    /// Creates a shard without actors.
     pub(super) fn empty(config: &Config, index: usize) -> PausableShard<M> {
         let shard = Box::into_raw(Shard::new(config, index));
         PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())))
@@ -71,7 +71,7 @@ impl<M: Message> PausableShard<M> {
 
     /// Calls `act` with this shard as the one that runs on this thread.
     pub(super) fn as_running<T>(&mut self, act: impl FnOnce(&mut Engine<M>) -> T) -> T {
-        // SAFETY: the shard lives as long as this, which is borrowed exclusively.
+        // SAFETY: `self` owns the shard and is borrowed exclusively during the call.
         let running = unsafe { Running::new(self.0.shard) };
         let done = act(&mut self.0);
         drop(running);
@@ -129,7 +129,7 @@ impl<M: Message> PausableShard<M> {
         }
     }
 
-    /// Drops the measurements of actors.
+    /// Drops the measurements that actors have recorded.
     pub(in super::super) fn reset_probes(&mut self) {
         self.0.shard().counters.probes = Probes::default();
     }
@@ -250,10 +250,10 @@ impl<M: Message> PausableShard<M> {
 
 impl<M: Message> Drop for PausableShard<M> {
     fn drop(&mut self) {
-        // What has not arrived is dropped while the shard is still there.
+        // Drops undelivered messages while the shard still exists, because destructors may use it.
         self.as_running(Engine::clear);
         let shard = self.0.shard;
-        // SAFETY: neither is used again.
+        // SAFETY: neither the engine nor the shard is used again.
         unsafe {
             ManuallyDrop::drop(&mut self.0);
             drop(Box::from_raw(shard));
@@ -265,10 +265,11 @@ impl<M: Message> Engine<M> {
     /// Takes the events after the pause out of the next window.
     #[cold]
     pub(super) fn set_aside<P: Pause>(&mut self, pause: &P) {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; the events are not part of it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The events are not part of
+        // it.
         let shard = unsafe { &mut *self.shard };
         let base = shard.window.base;
-        // SAFETY: the events of the window are there.
+        // SAFETY: the events of the window have not been moved out.
         let label = |event: *mut StoredEvent<M>| unsafe { (*event).label };
         let time = |label: &Label| base + label.offset() as u64;
         let also = pause.also().and_then(|who| {
@@ -279,7 +280,7 @@ impl<M: Message> Engine<M> {
                 .map(|&event| (label(event), event));
             let first =
                 events.filter(|(label, _)| label.to == who && time(label) == pause.before());
-            // Of equals the first one.
+            // The first of several such events.
             first.min_by_key(|(label, _)| label.order())
         });
         let also = also.map(|(_, event)| event);
@@ -287,7 +288,7 @@ impl<M: Message> Engine<M> {
             let time = time(&label(event));
             let stays = time < pause.before() || also == Some(event);
             if !stays {
-                // SAFETY: it is moved out once, because it is not kept.
+                // SAFETY: the event is moved out once, because `order` does not retain it.
                 shard.rest.push(unsafe { StoredEvent::read(event, time) });
             }
             stays

@@ -33,17 +33,17 @@ pub(in super::super) struct Outcome {
 impl<M: Message> Engine<M> {
     /// Finishes the shard after the last window: lists waiting actors, adds up totals, and drops all bodies.
     pub(super) fn finish(&mut self, config: &Config, end: End) -> Outcome {
-        // None of it arrives, but making it may panic, and that is reported.
+        // The messages do not arrive, but making them may panic, which must be reported.
         self.send_all();
         let over = self.over;
         self.shard().end_run(over);
         let mut totals = Vec::new();
         let mut waiting = Vec::new();
         let shard = self.shard;
-        // SAFETY: no reference to the shard is held while populations or actors are asked.
+        // SAFETY: no reference to the shard is held while methods of populations or actors run.
         unsafe {
             let wanted = ((*shard).counters.live() as usize).min(Report::MOST_WAITING);
-            // Beyond those that are listed, actors are asked until one awaits a foreign future.
+            // All actors after the listed ones are polled, too, until one of them awaits a foreign future.
             let asks_all = waker::was_ever_taken();
             let mut asked = Vec::new();
             for (actor, number) in (*shard).places.actors() {
@@ -61,7 +61,7 @@ impl<M: Message> Engine<M> {
                     totals.push((*shard).totals_of(actor, &*header));
                 }
             }
-            // What an actor does when it is asked says nothing of the run, and some are not asked.
+            // Polling an actor to find its reason must not change the report, because not every actor is polled.
             let counters = Counters::new(M::KINDS.len());
             let counters = std::mem::replace(&mut (*shard).counters, counters);
             let mut has_foreign = false;
@@ -90,7 +90,7 @@ impl<M: Message> Engine<M> {
             }
             (*shard).counters = counters;
         }
-        // All shards know whether the run was cancelled; of a panic some may not.
+        // All shards know of a cancellation, but some may not know of a panic.
         if end != End::Halted || config.cancel.is_cancelled() {
             self.finish_actors();
         }
@@ -114,7 +114,7 @@ impl<M: Message> Engine<M> {
     pub(super) fn totals(&mut self) -> Vec<ActorTotals> {
         let shard = self.shard;
         let mut totals = Vec::new();
-        // SAFETY: no reference to the shard is held while populations are asked.
+        // SAFETY: no reference to the shard is held while methods of populations run.
         unsafe {
             for (actor, number) in (*shard).places.actors() {
                 if let Some(population) = self.populations.get(number) {
@@ -129,7 +129,7 @@ impl<M: Message> Engine<M> {
     /// Calls `finish` of every living actor, in the order of addresses.
     fn finish_actors(&mut self) {
         let shard = self.shard;
-        // SAFETY: no reference to the shard is held while populations or actors are asked.
+        // SAFETY: no reference to the shard is held while methods of populations or actors run.
         unsafe {
             let actors: Vec<_> = (*shard).places.actors().collect();
             for (actor, number) in actors {
@@ -152,7 +152,7 @@ impl<M: Message> Engine<M> {
         for (first, number) in spawns {
             if let Some(population) = self.populations.get(number) {
                 Shard::at_end(shard, first, || {
-                    // SAFETY: the shard is the engine's, to which no reference is held; nothing is done with these
+                    // SAFETY: the shard belongs to this engine, and no reference to it is held. Nothing uses these
                     // actors afterwards.
                     unsafe { population.clear(shard.as_ptr(), first) };
                 });
@@ -236,18 +236,17 @@ pub(super) unsafe fn note_panic<M: Message>(
     population: &dyn Population<M, Shard<M>>,
     panic: &(dyn Any + Send),
 ) {
-    // SAFETY: the shard is valid and no reference to it is held. What `current` and `arrived` point to stays in place until
-    // the
-    // next event, also in an actor that unwinds.
+    // SAFETY: the shard is valid and no reference to it is held. The events behind `current` and `arrived` stay in
+    // place until the next event, even if the actor unwinds.
     unsafe {
         (*shard).turn.upcoming = Upcoming::NONE;
         let (event, whose) = (*shard).describe_current();
         (*shard).note_panic(event, whose, panic);
         let who = (*shard).turn.me;
-        // A second panic, of a destructor, is the same actor's and adds nothing.
+        // A second panic, in a destructor, belongs to the same actor and is not reported.
         let arrived = AssertUnwindSafe(|| drop((*shard).take_arrived()));
         let _ = catch_unwind(arrived);
-        // Each time something less is left of it.
+        // Each attempt drops more of the actor, so the loop ends.
         while catch_unwind(AssertUnwindSafe(|| population.discard(shard, who))).is_err() {}
     }
 }

@@ -24,7 +24,7 @@ impl<M: Message> PausableShard<M> {
         kinds: &Kinds<M>,
         share: Share,
     ) -> Result<PausableShard<M>, SnapshotError> {
-        // What is dropped if this fails half-way is dropped as a paused shard is.
+        // If restoring fails, the state restored so far is dropped like a paused shard.
         let mut paused = PausableShard::empty(config, index);
         paused.as_running(|engine| engine.restore(head, kinds, share))?;
         Ok(paused)
@@ -123,7 +123,7 @@ impl<M: Message> Engine<M> {
         kinds: &Kinds<M>,
         origin: &SavedOrigin,
     ) -> Result<Arc<dyn Blueprint<M, Shard<M>>>, CodecError> {
-        // Without parameters: an option that is empty.
+        // The default is an empty option in serialized form: no parameters.
         let parameters = origin.parameters.as_deref().unwrap_or(&[0]);
         kinds.blueprint(&origin.kind, &mut &*parameters)
     }
@@ -135,7 +135,7 @@ impl<M: Message> Engine<M> {
         buffer: &mut Vec<u8>,
     ) -> Result<(), SnapshotError> {
         let GroupShare { group, pages } = share;
-        // There is a page of it, or it would be no share.
+        // A share has at least one page.
         let part = pages.values().next().map(|(_, part)| part.clone());
         let corrupt = |error| match &part {
             Some(part) => part.corrupt(error),
@@ -159,7 +159,7 @@ impl<M: Message> Engine<M> {
             .filter(|number| places.owns(number << PAGE_BITS))
             .collect();
         if living == 0 && !self.shard().settings.per_actor {
-            // Others lived on the shard that had these.
+            // Other actors of this group were alive on another shard; this one needs only their names.
             let names = group.spawn.names.clone();
             let range = NamedRange {
                 first,
@@ -187,7 +187,7 @@ impl<M: Message> Engine<M> {
         for number in own {
             let mut actors = addresses_of(number, first, count);
             let Some((_, place)) = pages.get(&number) else {
-                // All of them had ended.
+                // All actors of this page had ended.
                 actors
                     .try_for_each(|actor| self.restore_actor(population, actor, None))
                     .map_err(corrupt)?;
@@ -240,7 +240,8 @@ impl<M: Message> Engine<M> {
         let population = known.ok_or(CodecError::Number(actor.into(), "actor"))?;
         let shard = self.shard;
         let Some(from) = contents else {
-            // SAFETY: no reference to the shard is held; the actor is one of the population, just made.
+            // SAFETY: no reference to the shard is held. The actor belongs to the population, which has just been
+            // created.
             unsafe { population.end_unborn(shard, actor, crate::contract::Reason::Returned) };
             return Ok(());
         };
@@ -294,8 +295,7 @@ impl<M: Message> Engine<M> {
         let Some(population) = population else {
             return Err(unknown);
         };
-        // SAFETY: no reference to the shard is held but the one to what is kept, which is not part of
-        // the header.
+        // SAFETY: the only reference to the shard is to the stash, which is separate from the header.
         unsafe {
             let header = population.header(self.shard, actor);
             if header.is_null() {

@@ -75,8 +75,8 @@ impl<M: Message> Engine<M> {
         &mut self,
         to: &mut Vec<u8>,
     ) -> Result<Vec<(SavedGroup, Vec<SavedPage>)>, SnapshotError> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; nothing changes it here, and actors run
-        // only to be written.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
+        // actors run only to serialize their state.
         let places = unsafe { &(*self.shard).places };
         let mut saved_groups = Vec::new();
         for group in places.groups() {
@@ -111,7 +111,7 @@ impl<M: Message> Engine<M> {
 
     /// Saves the actors that share pages, by spawn.
     fn save_batches(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; nothing changes it here.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here.
         let places = unsafe { &(*self.shard).places };
         for batch in places.batches() {
             let actors = batch.first..batch.first + u32::from(batch.count);
@@ -211,7 +211,8 @@ impl<M: Message> Engine<M> {
     }
 
     fn no_kind(&self, actor: u32) -> SnapshotError {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; the reference ends with the expression.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The reference ends with the
+        // expression.
         let name = unsafe { (*self.shard).places.name_of(actor) };
         let who = Addr(actor);
         SnapshotError::NoKind { who, name }
@@ -221,8 +222,8 @@ impl<M: Message> Engine<M> {
         match error {
             CodecError::NoKind => self.no_kind(actor),
             error => {
-                // SAFETY: the shard is valid as long as the engine, on this thread only; the reference ends with the
-                // expression.
+                // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The reference ends
+                // with the expression.
                 let name = unsafe { (*self.shard).places.name_of(actor) };
                 written(&format!("the state of {name}"), error)
             }
@@ -246,8 +247,8 @@ impl<M: Message> Engine<M> {
 
     /// Saves all future and stashed events.
     fn save_events(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; buffers are not part of it, and nothing
-        // changes it here.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
+        // the buffers are not part of it.
         let shard = unsafe { &*self.shard };
         let mut done = Ok(());
         let mut write = |time: u64, event: &ScheduledEvent<M>| {
@@ -276,8 +277,8 @@ impl<M: Message> Engine<M> {
 
     /// Saves the events in buffers for later windows.
     fn save_buffers(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; buffers are not part of it, and nothing
-        // changes it here.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
+        // the buffers are not part of it.
         let shard = unsafe { &*self.shard };
         let next = shard.window.number + 1;
         let outs = shard.queues.out().iter();
@@ -290,7 +291,7 @@ impl<M: Message> Engine<M> {
             let ahead = (place as u64).wrapping_sub(next) % RING;
             let base = (next + ahead) << shard.settings.window_bits;
             buffer.for_each(|event| {
-                // SAFETY: the events of buffers are there, and stay.
+                // SAFETY: the events of a buffer are valid, and are not moved out here.
                 let actor = unsafe { (*event).label.to };
                 let to = counted(&mut rests.of(actor).events);
                 if done.is_ok() {
@@ -303,13 +304,13 @@ impl<M: Message> Engine<M> {
     }
 
     fn save_kept(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; nothing changes it here.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here.
         let shard = unsafe { &*self.shard };
         for (actor, population) in shard.places.actors() {
             let Some(population) = self.populations.get(population) else {
                 continue;
             };
-            // SAFETY: the population has the actor, so its header is there.
+            // SAFETY: the population has the actor, so its header is valid.
             let list = unsafe { (*population.header(self.shard, actor)).stashed };
             let mut at = shard.stash.first_after(list, 0);
             while let Some(entry) = at {
@@ -337,7 +338,7 @@ fn counted(to: &mut Counted) -> &mut Vec<u8> {
     &mut to.bytes
 }
 
-/// Describes what could not be written.
+/// Returns the error for an entry that could not be serialized.
 fn written(what: &str, error: CodecError) -> SnapshotError {
     SnapshotError::Write {
         what: what.to_owned(),

@@ -26,9 +26,8 @@ impl<M: Message> Engine<M> {
         let this: *mut Engine<M> = self;
         match exchange.lend(this) {
             Loan::All(others) => {
-                // SAFETY: all other shards wait until they are given back, and this one is borrowed
-                // exclusively. Actors and messages are `Send`; what is kept per thread about a shard
-                // is set while it is run.
+                // SAFETY: all other shards wait until they are given back, and this one is borrowed exclusively. Actors
+                // and messages are `Send`. Thread-local data about a shard is set while the shard runs.
                 let end = unsafe { run_all(this, &others, config, pause) };
                 exchange.give_back();
                 end
@@ -50,14 +49,13 @@ pub(in super::super) fn run_together<M: Message>(
 ) -> Option<End> {
     let (first, others) = shards.split_first_mut()?;
     let others: Vec<*mut Engine<M>> = others.iter_mut().map(|shard| &raw mut *shard.0).collect();
-    // SAFETY: all are borrowed exclusively, and the first one runs on this thread.
+    // SAFETY: all shards are borrowed exclusively, and `as_running` makes the first one run on this thread.
     first.as_running(|engine| unsafe { run_all(engine, &others, config, &Never) })
 }
 
 /// Runs all shards on this thread.
 ///
-/// # Safety
-/// Nothing else uses what the pointers lead to. `first` is the shard that runs on this thread.
+/// # Safety Nothing else uses the engines and their shards. `first` is the shard that runs on this thread.
 unsafe fn run_all<M: Message, P: Pause>(
     first: *mut Engine<M>,
     others: &[*mut Engine<M>],
@@ -68,9 +66,8 @@ unsafe fn run_all<M: Message, P: Pause>(
     let mut borrowed: Vec<BorrowedShard<M>> = engines().map(BorrowedShard::new).collect();
     let engines: Vec<_> = engines().collect();
     let mut density = Density::default();
-    // SAFETY: the thread has all engines until it gives them back; of all references to one only one is there at a time, or
-    // two to
-    // different shards.
+    // SAFETY: the thread has borrowed all engines until it gives them back. At any time there is one reference to an
+    // engine, or two to different engines.
     unsafe {
         loop {
             let mut agreed = Reduction::NONE;
@@ -105,7 +102,7 @@ unsafe fn run_all<M: Message, P: Pause>(
 unsafe fn hand_over_all<M: Message>(engines: &[*mut Engine<M>]) {
     for (from, &sender) in engines.iter().enumerate() {
         for (to, &receiver) in engines.iter().enumerate().filter(|(to, _)| *to != from) {
-            // SAFETY: the thread has both engines, which are two.
+            // SAFETY: the thread has borrowed both engines, which are different ones.
             let (sender, receiver) = unsafe { (&mut *sender, &mut *receiver) };
             let batch = &mut sender.out[to];
             if !batch.spent.is_empty() {

@@ -1,4 +1,4 @@
-//! Sparse windows, run one after the other by the thread that has all shards.
+//! Sparse windows, run one after the other by the thread that has borrowed all shards.
 //!
 //! Between two windows that concern only actors, shards have nothing to agree on, so they need no barrier
 //! and no exchange: messages are written where the receiver's shard reads them. Ends, pauses, spawns and everything
@@ -20,8 +20,8 @@ use std::ptr::{NonNull, null_mut};
 /// The maximum number of events of a window that are sorted in place.
 const FEW: usize = 8;
 
-/// Space for a few timers that are in no buffer. It is a separate allocation, so that no borrow of the engine covers
-/// it.
+/// Memory for the events of a few timers, outside of all buffers. It is a separate allocation, so that no borrow of the
+/// engine covers it.
 pub(super) struct Rooms<M>(NonNull<[EventSpace<M>; FEW]>);
 
 impl<M> Rooms<M> {
@@ -42,18 +42,18 @@ impl<M> Rooms<M> {
 
 impl<M> Drop for Rooms<M> {
     fn drop(&mut self) {
-        // SAFETY: made from a box, and given back once.
+        // SAFETY: the pointer comes from a box, which is recreated only here.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-/// The progress of the thread.
+/// The progress of the thread through the windows.
 #[derive(Clone, Copy)]
 struct Progress {
-    /// Windows before this one end before the limit and before the pause.
+    /// The first window that may reach the limit or the pause.
     bound: u64,
     window_bits: u32,
-    /// The window begun last.
+    /// The window that was begun last.
     window: u64,
     /// The number of windows with events, except the current one.
     windows: u64,
@@ -97,7 +97,7 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
     config: &Config,
     pause: &P,
 ) {
-    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
     unsafe {
         for one in &mut *borrowed {
             one.at.shard = (*one.at.engine).shard;
@@ -131,7 +131,7 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
         if next >= progress.bound {
             return;
         }
-        // The window that was run last has not been reported.
+        // The events of the last window before this loop have not been reported yet.
         for one in &mut *borrowed {
             progress.busy |= std::mem::take(&mut (*one.at.engine).busy);
         }
@@ -173,8 +173,7 @@ struct WindowResult {
 /// Runs windows of one shard before `until`, when other shards have events, as long as it sends nothing to
 /// other shards.
 ///
-/// # Safety
-/// As for [`run_sparse`]; the lane's next window is before `until`.
+/// # Safety As for [`run_sparse`]; the shard's next window is before `until`.
 #[inline(always)]
 unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     borrowed: &mut [BorrowedShard<M>],
@@ -184,10 +183,10 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     config: &Config,
     pause: &P,
 ) {
-    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
     unsafe {
         let one = &mut borrowed[at];
-        // Not where they are, because that is memory.
+        // Copies, so that the compiler can hold them in registers.
         let (at, mut ahead) = (one.at, one.ahead);
         loop {
             let window = ahead.next;
@@ -208,10 +207,9 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     }
 }
 
-/// Runs windows of several shards. Returns how far they have come.
+/// Runs windows of several shards. Returns the new progress.
 ///
-/// # Safety
-/// As for [`run_sparse`]; `running` is for one of them, and they are joined.
+/// # Safety As for [`run_sparse`]; `running` is for one of the shards, and their queues are joined.
 unsafe fn run_in_turn<M: Message, P: Pause>(
     borrowed: &mut [BorrowedShard<M>],
     running: &mut Running,
@@ -219,10 +217,11 @@ unsafe fn run_in_turn<M: Message, P: Pause>(
     config: &Config,
     pause: &P,
 ) -> Progress {
-    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
     unsafe {
         while !progress.stops {
-            // When the first shard has something, which that is, and when the next one has.
+            // The first window with events, the index of its shard, and the first window in which another shard has
+            // events.
             let (mut first, mut at, mut second) = (u64::MAX, 0, progress.bound);
             for (index, one) in borrowed.iter().enumerate() {
                 let next = one.ahead.next;
@@ -260,7 +259,7 @@ unsafe fn run_together<M: Message, P: Pause>(
     pause: &P,
 ) -> WindowResult {
     let mut all = WindowResult::default();
-    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
     unsafe {
         for one in &mut *borrowed {
             if one.ahead.next != window {
@@ -281,15 +280,14 @@ unsafe fn run_together<M: Message, P: Pause>(
     all
 }
 
-/// Looks for events that other shards got from the window.
+/// Updates the pending windows of all shards, which may have received events from this window.
 ///
-/// # Safety
-/// As for [`run_in_turn`]; nothing is due before the next window.
+/// # Safety As for [`run_in_turn`]; no event is due before the next window.
 #[inline(always)]
 unsafe fn pass_on<M: Message>(borrowed: &mut [BorrowedShard<M>], window: u64) {
     for one in borrowed {
-        // SAFETY: the thread has all shards, and nobody writes to their outboxes here; each reference ends with its
-        // expression.
+        // SAFETY: the thread has borrowed all shards, and no code writes to their outboxes here. Each reference ends
+        // with its expression.
         unsafe {
             let own = &*one.at.own;
             if !own.far.is_empty() {
@@ -314,8 +312,8 @@ unsafe fn run_own<M: Message, P: Pause>(
     let ShardPointers { engine, shard, own } = at;
     let window = ahead.next;
     let place = (window % RING) as usize;
-    // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
-    // run.
+    // SAFETY: the thread has borrowed the shard with its engine and outbox. Each reference ends with its expression, or
+    // before actors run.
     unsafe {
         (*shard).go_to(window);
         let sent = (*own).pending >> place & 1 == 1;
@@ -345,7 +343,7 @@ unsafe fn run_own<M: Message, P: Pause>(
     }
 }
 
-/// Runs a window of one shard with any kind of events.
+/// Runs a window of one shard with any number and kind of events.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -357,8 +355,8 @@ unsafe fn run_several<M: Message, P: Pause>(
     pause: &P,
 ) -> WindowResult {
     let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
-    // run.
+    // SAFETY: the thread has borrowed the shard with its engine and outbox. Each reference ends with its expression, or
+    // before actors run.
     unsafe {
         let inbound = (*engine).inbound_pending >> place & 1 == 1;
         if !inbound
@@ -382,7 +380,8 @@ unsafe fn close<M: Message>(
     events: u64,
     before: (u64, u64),
 ) -> WindowResult {
-    // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has borrowed the shard with its engine. Each reference ends with its expression, or before
+    // actors run.
     unsafe {
         let ShardPointers { engine, shard, .. } = at;
         let notable = (*shard).notable || (*shard).waits_are_many();
@@ -395,14 +394,16 @@ unsafe fn close<M: Message>(
     }
 }
 
-/// Like [`close`], for a window with more than sending and timers. Returns true if that concerns all shards.
+/// Like [`close`], for a window in which anything besides messages and timers happened. Returns true if that concerns
+/// all shards.
 ///
 /// # Safety
 /// As for [`run_sparse`].
 #[inline(never)]
 unsafe fn close_notable<M: Message>(at: ShardPointers<M>, cache: &mut ActorCache<M>) -> bool {
     let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has borrowed the shard with its engine. Each reference ends with its expression, or before
+    // actors run.
     unsafe {
         (*shard).notable = false;
         if (*shard).places.has_ended() {
@@ -428,8 +429,8 @@ unsafe fn run_few<M: Message>(
 ) -> Option<WindowResult> {
     let ShardPointers { engine, shard, own } = at;
     let mut few = [null_mut::<StoredEvent<M>>(); FEW];
-    // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
-    // run.
+    // SAFETY: the thread has borrowed the shard with its engine and outbox. Each reference ends with its expression, or
+    // before actors run.
     unsafe {
         let mut count = 0;
         let sent = (*own).pending >> place & 1 == 1;
@@ -446,7 +447,8 @@ unsafe fn run_few<M: Message>(
         let mut spent = None;
         if sent {
             (*own).pending &= !(1 << place);
-            // From here on the events are moved out one by one. If that is cut short they are leaked.
+            // From here on, the events are moved out one by one. Events that are not reached, because of a panic, are
+            // leaked.
             let buffer = std::mem::replace(&mut (&mut (*own).ring)[place], Buffer::new());
             spent = Some(buffer.into_free_chunks());
         }
@@ -473,8 +475,7 @@ unsafe fn run_few<M: Message>(
 
 /// Sorts a few events; events of one receiver become adjacent. The sort is stable.
 ///
-/// # Safety
-/// The events exist.
+/// # Safety The events are valid and have not been moved out.
 #[inline(always)]
 unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
     for i in 1..events.len() {
@@ -498,7 +499,8 @@ unsafe fn run_many<M: Message, P: Pause>(
     pause: &P,
 ) -> WindowResult {
     let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has borrowed the shard with its engine. Each reference ends with its expression, or before
+    // actors run.
     unsafe {
         (*engine).counted = false;
         (*engine).gather_window((*shard).window.number);
@@ -516,7 +518,7 @@ unsafe fn run_many<M: Message, P: Pause>(
 }
 
 impl<M: Message> Shard<M> {
-    /// True if all shards must agree on something, or do it in a common order.
+    /// True if all shards must agree on something, or must carry out something in a common order.
     fn concerns_all(&self) -> bool {
         let counters = &self.counters;
         !self.spawns.is_empty()

@@ -1,4 +1,4 @@
-//! Spawns are carried out: addresses, memory, the first events.
+//! Carries out spawns: assigns addresses and memory, and schedules the first events.
 
 use super::Engine;
 use crate::contract::{Message, Spawn};
@@ -26,7 +26,8 @@ impl<M: Message> Engine<M> {
             let on_demand = spawn.on_demand;
             let born = time.saturating_add(self.shard().min_latency());
             if born > self.shard().window.limit {
-                // Whether the shards meet again before the limit depends on the windows' width.
+                // Whether another barrier precedes the limit depends on the width of windows, so the spawn is deferred
+                // in any case.
                 self.shard().hold_spawn(born);
                 continue;
             }
@@ -90,7 +91,8 @@ impl<M: Message> Engine<M> {
         blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
         born: u64,
     ) {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; the populations are not part of it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The populations are not part
+        // of it.
         let places = unsafe { &mut (*self.shard).places };
         let count = spawn.count();
         let own = (0..count.div_ceil(PAGE))
@@ -135,10 +137,10 @@ impl<M: Message> Engine<M> {
         places.add_batch(first, parent, spawn, population, slots);
     }
 
-    /// Removes the spawns without living actors here, and frees their memory.
+    /// Removes the spawns whose actors on this shard have all ended, and frees their memory.
     pub(super) fn forget_ended(&mut self) {
         self.shard().places.count_ended();
-        // Totals are wanted of all actors, to the end.
+        // Totals are requested for all actors, so none is removed before the end of the run.
         if self.shard().settings.per_actor {
             self.shard().places.over.clear();
         }
@@ -148,8 +150,8 @@ impl<M: Message> Engine<M> {
                 continue;
             };
             if let Some(population) = self.populations.get(number) {
-                // SAFETY: no reference to the shard is held. The actors have ended, no event of
-                // theirs is being run, and none will find them.
+                // SAFETY: no reference to the shard is held. The actors have ended, none of their events is being
+                // delivered, and later events do not find them.
                 unsafe { population.clear(self.shard, last) };
             }
             if self.shard().places.forget(last) {
@@ -162,7 +164,7 @@ impl<M: Message> Engine<M> {
     /// Adds a population to the list that is pre-faulted while the shard waits, if it has its own memory.
     fn note_growing(&mut self, number: u32) {
         let population = self.populations.get(number);
-        // SAFETY: this is the shard's thread, and no actor runs.
+        // SAFETY: the caller is on the shard's thread, and no actor runs.
         let ahead = population.map(|population| unsafe { population.populate_ahead() });
         if ahead.is_some_and(|ahead| ahead != Prefault::Done) {
             self.growing.push(number);

@@ -1,4 +1,4 @@
-//! The run of one window: its events are gathered, ordered, and passed to their populations.
+//! Runs one window: gathers its events, orders them, and passes them to their populations.
 
 use super::actor_cache::ActorCache;
 use super::outcome::note_panic;
@@ -18,7 +18,8 @@ impl<M: Message> Engine<M> {
     pub(super) fn gather_window(&mut self, window: u64) {
         let inbound = &mut self.inbound[(window % RING) as usize];
         self.inbound_pending &= !(1 << (window % RING));
-        // SAFETY: the shard is valid as long as the engine, on this thread only; buffers and batches are not part of it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Buffers and batches are not
+        // part of it.
         let shard = unsafe { &mut *self.shard };
         shard.go_to(window);
 
@@ -42,7 +43,7 @@ impl<M: Message> Engine<M> {
         self.hold_back = self.window_end() > limit;
     }
 
-    /// The last instant of the window.
+    /// Returns the last instant of the window.
     #[inline]
     fn window_end(&mut self) -> u64 {
         let shard = self.shard();
@@ -53,15 +54,16 @@ impl<M: Message> Engine<M> {
     /// Defers the events after the limit, which are not handled.
     #[cold]
     fn hold_back(&mut self) {
-        // SAFETY: the shard is valid as long as the engine, on this thread only; the events are not part of it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The events are not part of
+        // it.
         let shard = unsafe { &mut *self.shard };
         let (base, limit) = (shard.window.base, shard.window.limit);
         let mut held = Vec::new();
         self.order.retain(|event| {
-            // SAFETY: the event is there.
+            // SAFETY: the event has not been moved out.
             let time = base + unsafe { (*event).label.offset() } as u64;
             if time > limit {
-                // SAFETY: it is moved out once, because it is not kept.
+                // SAFETY: the event is moved out once, because `order` does not retain it.
                 held.push((time, unsafe { StoredEvent::read(event, time) }));
             }
             time <= limit
@@ -94,18 +96,21 @@ impl<M: Message> Engine<M> {
         if P::EVER && self.window_end() >= pause.before() {
             self.set_aside(pause);
         }
-        // From here on the events are moved out one by one. If that is cut short they are leaked.
+        // From here on, the events are moved out one by one. Events that are not reached, because of a panic, are
+        // leaked.
         while let Some((from, buffer)) = self.events.pop() {
             self.spent.push((from, buffer.into_free_chunks()));
         }
         let (order, scattered) = self.order.arrange();
-        // SAFETY: the shard is valid as long as the engine, on this thread only.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it.
         unsafe { (*self.shard).window.scattered = scattered };
-        // SAFETY: `order` has the events gathered, which are still there; no reference to the shard is held.
+        // SAFETY: the events in `order` were gathered above and have not been moved out. No reference to the shard is
+        // held.
         unsafe { run_order(self.shard, &self.populations, order) };
         self.shard().leave();
         self.forget_ended();
-        // SAFETY: the shard is valid as long as the engine, on this thread only; batches are not part of it.
+        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The batches are not part of
+        // it.
         let shard = unsafe { &mut *self.shard };
         while let Some((from, spent)) = self.spent.pop() {
             if from == shard.index {
@@ -128,7 +133,7 @@ pub(super) unsafe fn run_event<M: Message>(
     populations: &Slab<AnyPopulation<M>>,
     event: *mut StoredEvent<M>,
 ) {
-    // SAFETY: the shard is valid, the event is there, and no reference to the shard is held. A cached population is there.
+    // SAFETY: shard and event are valid, and no reference to the shard is held. A cached population still exists.
     unsafe {
         let to = (*event).label.to;
         let found = cache.get(to);
@@ -144,9 +149,8 @@ pub(super) unsafe fn run_event<M: Message>(
 
 /// Passes events to their populations, in this order.
 ///
-/// # Safety
-/// The shard is valid, these are its populations, and no reference to it is held. The events exist, and are
-/// moved out.
+/// # Safety The shard is valid, `populations` are its populations, and no reference to the shard is held. The events
+/// are valid, and are moved out.
 #[inline(always)]
 pub(super) unsafe fn run_order<M: Message>(
     shard: *mut Shard<M>,
@@ -155,8 +159,8 @@ pub(super) unsafe fn run_order<M: Message>(
 ) {
     let mut at = 0;
     while at < order.len() {
-        // SAFETY: those from `at` on are still there, and each is moved out once. No reference to the shard is
-        // held while populations run.
+        // SAFETY: the events from `at` on have not been moved out, and each is moved out once. No reference to the
+        // shard is held while populations run.
         unsafe {
             let receiver = (*order[at]).label.to;
             let number = (*shard).places.population(receiver);
@@ -188,11 +192,10 @@ pub(super) unsafe fn run_order<M: Message>(
 
 /// Handles an event for an address without an actor.
 ///
-/// # Safety
-/// The shard is valid and no reference to it is held; the event is moved out.
+/// # Safety The shard is valid and no reference to it is held; the event is valid, and is moved out.
 #[cold]
 unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) {
-    // SAFETY: the shard is valid and the event is there; no reference to the shard is held while code of the message runs.
+    // SAFETY: shard and event are valid. No reference to the shard is held while code of the message type runs.
     unsafe {
         let now = (*shard).window.base + (*event).label.offset() as u64;
         let event = StoredEvent::read(event, now);
@@ -201,7 +204,7 @@ unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) 
         (*shard).turn.now = now;
         let token = event.head.cause.parent as u32;
         if event.head.kind() == Kind::Timer && (*shard).is_cancelled(token) {
-            // It may have been removed before, or not: nothing happens.
+            // A cancelled timer has no effect, whether it was already removed or not.
             return;
         }
         (*shard).resume(event.head);

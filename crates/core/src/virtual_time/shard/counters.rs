@@ -113,12 +113,12 @@ pub(in super::super) struct Counters {
     /// The number of actors that ended before they began.
     pub(in super::super) never: u64,
     pub(in super::super) last: u64,
-    /// A value that changes with every event that is neither a message nor a timer.
+    /// A counter that changes with every event that is neither a message nor a timer.
     pub(in super::super) others: u64,
     /// The time at which the root ended, plus the smallest latency.
     pub(in super::super) root_end: u64,
     pub(in super::super) root_ended: Option<u64>,
-    /// The first in virtual time.
+    /// The first failure in virtual time.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(in super::super) failure: Option<Failure>,
     /// Panics that ended only their actors. The name of the second actor, if there is one, must be appended to the
@@ -180,7 +180,7 @@ impl Counters {
         self.last = self.last.max(now);
     }
 
-    /// Actors that have begun and not ended.
+    /// Returns the number of actors that have begun and not ended.
     pub(in super::super) fn live(&self) -> u64 {
         self.begun + self.never - self.ended
     }
@@ -212,16 +212,16 @@ impl<M: Message> Shard<M> {
         self.counters.fired += 1;
         self.counters.note_time(self.turn.now);
         let parties = (self.turn.me as u64) << 32 | TIMER_FROM as u64;
-        // The library's own tokens only need to differ; their numbers depend on the shard.
+        // All internal tokens count as one value, because their numbers depend on the shard.
         self.digest(parties, 0, token.min(Token::OWN as u64));
         if self.settings.attentive {
             self.attend(LoggedKind::Timer, token.min(Token::OWN as u64));
         }
     }
 
-    /// Adds an event to the run's digest. The digest is a sum of hashes, so the place and the order in which receivers
-    /// are served do not affect it; but each hash contains time, receiver, sender and sequence, so everything else
-    /// does.
+    /// Adds an event to the run's digest. The digest is a sum of hashes, so it does not depend on the shard of a
+    /// receiver or the order of receivers. Each hash contains time, receiver, sender and sequence, so the digest
+    /// depends on everything else.
     #[inline(always)]
     fn digest(&mut self, parties: u64, what: u64, contents: u64) {
         let inner = fold(

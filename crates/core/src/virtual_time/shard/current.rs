@@ -1,4 +1,4 @@
-//! The event being handled: its trace, and the ways in which the waiting actor takes it.
+//! The event being handled: its trace, and how the waiting actor takes it.
 
 use super::Shard;
 use crate::contract::{Addr, Event, Message, SpanId};
@@ -51,8 +51,8 @@ impl<M: Message> Shard<M> {
             return None;
         }
         let event = std::mem::replace(&mut self.turn.arrived, std::ptr::null_mut());
-        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
-        // null from here on.
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out. It is null from here on, so the
+        // event is moved out once.
         Some(unsafe { StoredEvent::read(event, self.turn.now) })
     }
 
@@ -60,8 +60,8 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(in super::super) fn take_event(&mut self) -> Option<Event<M>> {
         let arrived = self.turn.arrived;
-        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
-        // null from here on. A message has a body.
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out. It is null from here on, so the
+        // event is moved out once. A message has a body.
         unsafe {
             if arrived.is_null() {
                 return None;
@@ -88,7 +88,8 @@ impl<M: Message> Shard<M> {
         if self.turn.current.is_null() {
             return None;
         }
-        // SAFETY: a non-null `current` points to the event being handled, whose label stays in place until the next one.
+        // SAFETY: a non-null `current` points to the event being handled, whose label stays in place until the next
+        // one.
         let label = unsafe { &(*self.turn.current).label };
         let event = self.turn.upcoming.take_alike(label)?;
         self.window.cursor += 1;
@@ -96,7 +97,7 @@ impl<M: Message> Shard<M> {
         Some(event)
     }
 
-    /// Takes the event that has arrived, unless its head is an exception.
+    /// Takes the event that has arrived, unless `except` is true for its head.
     pub(in super::super) fn take_arrived_unless(
         &mut self,
         except: impl Fn(&Head) -> bool,

@@ -36,7 +36,7 @@ impl Default for Recent {
     }
 }
 
-/// The address of no actor.
+/// An address that no actor has.
 const NOBODY: u32 = u32::MAX;
 
 /// The number of lists that stay allocated when no actor has timers.
@@ -64,7 +64,7 @@ pub(super) struct Handle {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The timer will fire.
+    /// The timer has not fired yet.
     Pending,
     /// The timer was cancelled, but is still in the wheel.
     Cancelled,
@@ -87,7 +87,8 @@ impl Timers {
     #[inline(always)]
     fn find(&mut self, own: u32) -> Option<&mut Handle> {
         let first = self.timers.front()?;
-        // Where it is if no other actor and no wait has got a token since the first was set, and none has left.
+        // The timer's index if its actor's tokens have been consecutive since the first timer, and no timer has been
+        // removed.
         let near = own.wrapping_sub(first.own) as usize;
         let at = match self.timers.get(near) {
             Some(handle) if handle.own == own => near,
@@ -225,7 +226,7 @@ impl Handles {
         }
         let timers = &mut self.lists[self.recent.list as usize].timers;
         match timers.back() {
-            // Tokens begin again after 2^29.
+            // Token numbers wrap around after 2^29, so an earlier number may come later.
             Some(last) if last.own > handle.own => {
                 let at = timers.partition_point(|other| other.own < handle.own);
                 timers.insert(at, handle);
@@ -241,7 +242,7 @@ impl Handles {
             return TimerOutcome::Unknown;
         };
         let first = timers.timers.front();
-        // The first one of a list is never gone.
+        // The first timer of a list is never [`State::Gone`].
         let Some(&Handle {
             token,
             period,

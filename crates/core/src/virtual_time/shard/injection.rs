@@ -38,7 +38,7 @@ impl<M: Message> Shard<M> {
         span
     }
 
-    /// The spawns that can be carried out.
+    /// Iterates over the spawns that can be carried out.
     pub(in super::super) fn ready_spawns(
         &self,
     ) -> impl Iterator<Item = &SpawnRequest<M, Shard<M>>> {
@@ -46,7 +46,7 @@ impl<M: Message> Shard<M> {
         self.spawns.iter().filter(move |spawn| spawn.time < from)
     }
 
-    /// Takes the spawns that can be done.
+    /// Takes the spawns that can be carried out.
     pub(in super::super) fn take_ready_spawns(&mut self) -> Vec<SpawnRequest<M, Shard<M>>> {
         if !self.has_waiting_spawns() {
             return std::mem::take(&mut self.spawns);

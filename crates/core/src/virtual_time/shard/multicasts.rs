@@ -179,7 +179,7 @@ impl<M: Message> Shard<M> {
     ) {
         let report = PanicReport {
             who: Addr(from),
-            // Another shard may know it.
+            // Another shard may know the name, and adds it to the report.
             name: String::new(),
             time: Time(sent),
             event: "making its messages for ".to_owned(),

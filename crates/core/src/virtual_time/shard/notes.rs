@@ -42,7 +42,7 @@ impl Notes {
             notes[owner(last.0.0)].last.push(last);
         }
         for (time, key) in self.held {
-            // Only timers belong to an actor.
+            // Only a timer belongs to an actor; other events stay with the first shard.
             let shard = match key {
                 u64::MAX => 0,
                 key => owner((key >> 32) as u32),
@@ -108,7 +108,7 @@ impl<M: Message> Shard<M> {
         &self,
     ) -> Vec<(u32, u32, &crate::virtual_time::event::ScheduledEvent<M>)> {
         let mut all: Vec<_> = self.own.iter().collect();
-        // Those of one actor stay in their order.
+        // The messages of one actor stay in their order, because the sort is stable.
         all.sort_by_key(|&(actor, ..)| actor);
         all
     }

@@ -66,7 +66,7 @@ impl<M> OwnMessages<M> {
     #[inline(always)]
     fn take(&mut self, actor: u32, token: u32) -> Option<ScheduledEvent<M>> {
         let waiting = self.of(actor);
-        // They are due in the order in which they were sent, so it is the first.
+        // Messages are due in the order in which they were sent, so this is usually the first one.
         let (_, message) = match waiting.pop_front_if(|(own, _)| *own == token) {
             Some(first) => first,
             None => {

@@ -56,21 +56,24 @@ impl<M> Queues<M> {
 
     /// Returns the events in this shard's memory, by receiving shard.
     pub(in super::super) fn out(&self) -> &[Outbox<M>] {
-        // SAFETY: it is there as long as this, and while somebody has a reference to it nobody writes by a way.
+        // SAFETY: the outboxes exist as long as `self`. While they are borrowed, nothing writes to them through a
+        // route.
         unsafe { self.out.as_ref() }
     }
 
     /// Returns the events in this shard's memory, by receiving shard, for changes.
     #[inline(always)]
     pub(in super::super) fn out_mut(&mut self) -> &mut [Outbox<M>] {
-        // SAFETY: the outboxes are there as long as this, which is borrowed exclusively, so nobody writes by a route.
+        // SAFETY: the outboxes exist as long as `self`, which is borrowed exclusively, so nothing writes to them
+        // through a route.
         unsafe { self.out.as_mut() }
     }
 
     /// Returns the memory of sent events.
     #[inline(always)]
     pub(in super::super) fn pool(&mut self) -> &mut Pool<M> {
-        // SAFETY: the pool is there as long as this, which is borrowed exclusively, so nobody writes by a route.
+        // SAFETY: the pool exists as long as `self`, which is borrowed exclusively, so nothing writes to it through a
+        // route.
         unsafe { self.pool.as_mut() }
     }
 
@@ -82,7 +85,8 @@ impl<M> Queues<M> {
         &mut Wheel<OverflowEvent<M>>,
         &mut Pool<M>,
     ) {
-        // SAFETY: the pool is there as long as this, which is borrowed exclusively, so nobody writes by a route.
+        // SAFETY: the pool exists as long as `self`, which is borrowed exclusively, so nothing writes to it through a
+        // route.
         let pool = unsafe { self.pool.as_mut() };
         (&mut self.timers, &mut self.far, pool)
     }
@@ -92,7 +96,7 @@ impl<M> Queues<M> {
         assert!(to < self.out.len());
         let first = self.out.cast::<Outbox<M>>();
         Route {
-            // SAFETY: there are more than `to`.
+            // SAFETY: `to` is less than the number of outboxes.
             outbox: unsafe { first.add(to) },
             pool: self.pool,
         }
@@ -119,13 +123,13 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Returns the position for an event in one of the next 63 windows, at this index of the ring. The position has
-    /// space for any event, and an event must be written there.
+    /// Returns the buffer for an event in one of the next 63 windows, at this index of the ring. The buffer has space
+    /// for any event, and the caller must write one.
     #[inline(always)]
     pub(super) fn near(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
         let buffer = self.buffer(to, place);
-        // SAFETY: ways lead to memory that is there, and that nobody else uses while this shard is borrowed: it is
-        // this shard's, or that of one that this thread has, too.
+        // SAFETY: a route leads to memory of this shard, or of a joined shard that this thread has borrowed. The memory
+        // exists, and no other thread uses it while this shard is borrowed.
         unsafe {
             if !(*buffer).has_room(StoredEvent::<M>::MOST) {
                 self.make_room(to, place);
@@ -137,7 +141,7 @@ impl<M> Queues<M> {
     #[inline(always)]
     fn buffer(&self, to: usize, place: usize) -> *mut Buffer<M> {
         let outbox = self.routes[to].outbox.as_ptr();
-        // SAFETY: the outbox is there.
+        // SAFETY: a route leads to an outbox that exists.
         unsafe { &raw mut (*outbox).ring[place] }
     }
 
@@ -147,15 +151,16 @@ impl<M> Queues<M> {
     #[inline(never)]
     fn make_room(&mut self, to: usize, place: usize) {
         let Route { outbox, pool } = &mut self.routes[to];
-        // SAFETY: routes lead to memory that is there, and that nobody else uses while this shard is borrowed; outbox and
-        // pool are two.
+        // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
+        // Outbox and pool are separate.
         let (out, pool) = unsafe { (outbox.as_mut(), pool.as_mut()) };
         out.pending |= 1 << place;
         self.has_sent |= to != self.index;
         out.ring[place].grow(pool);
     }
 
-    /// Adds consecutive messages of one sender to one receiver that are due at the same time. The first has this label.
+    /// Adds consecutive messages of one sender to one receiver that are due at the same time. `label` belongs to the
+    /// first message.
     #[inline(always)]
     pub(super) fn push_row<const N: usize>(
         &mut self,
@@ -164,15 +169,15 @@ impl<M> Queues<M> {
         label: Label,
         bodies: [M; N],
     ) {
-        // SAFETY: routes lead to memory that is there, and that nobody else uses while this shard is borrowed.
+        // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
         let buffer = unsafe { &mut *self.buffer(to, place) };
         if N > 0 && buffer.has_room(N * size_of::<StoredEvent<M>>()) {
-            // SAFETY: the chunk has space for all of them.
+            // SAFETY: the chunk has space for all messages, and `N` is not 0.
             return unsafe { buffer.write_row(label, bodies) };
         }
         for (body, index) in bodies.into_iter().zip(0..) {
             let buffer = self.near(to, place);
-            // SAFETY: `ring_buffer` has made space for any event; one is written.
+            // SAFETY: `near` has made space for any event, and the closure writes one.
             unsafe {
                 buffer
                     .write_with(|place| StoredEvent::write_plain(place, label.later(index), body));
@@ -188,7 +193,7 @@ impl<M> Queues<M> {
             self.far.push(far);
         } else {
             self.has_sent = true;
-            // SAFETY: routes lead to memory that is there, and that nobody else uses while this shard is borrowed.
+            // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
             unsafe { self.routes[to].outbox.as_mut() }.far.push(far);
         }
     }
@@ -212,7 +217,8 @@ impl<M> Queues<M> {
 
 impl<M> Drop for Queues<M> {
     fn drop(&mut self) {
-        // SAFETY: made from boxes, and given back once. Whoever was joined with this shard sends nothing any more.
+        // SAFETY: the pointers come from boxes, which are recreated only here. Shards that were joined with this one
+        // write to it no more.
         unsafe {
             drop(Box::from_raw(self.out.as_ptr()));
             drop(Box::from_raw(self.pool.as_ptr()));
@@ -230,7 +236,7 @@ mod tests {
         let head = Head::new(0, Kind::Message, 1, 2, 3, 4);
         let event = ScheduledEvent::with_body(head, Box::new(7));
         let buffer = queues.near(to, place);
-        // SAFETY: `ring_buffer` has made space for any event.
+        // SAFETY: `near` has made space for any event, and the closure writes one.
         unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) };
     }
 
@@ -244,7 +250,7 @@ mod tests {
         send(&mut shards[0], 1, 3);
         assert_eq!(pending(&shards[0]), [0, 1 << 3]);
         let [first, second] = &mut shards;
-        // SAFETY: both are this thread's, and there to the end.
+        // SAFETY: this thread uses both queues, which exist until the end of the test.
         unsafe {
             first.join(second);
             second.join(first);
@@ -262,9 +268,9 @@ mod tests {
         let mut events = 0;
         second.out_mut()[1].ring[5].for_each(|_| events += 1);
         assert_eq!(events, 3);
-        // The reader provides the memory, and gets it back.
+        // The receiving shard provides the memory, and gets it back.
         let read = std::mem::replace(&mut second.out_mut()[1].ring[5], Buffer::new());
-        // SAFETY: they are dropped once.
+        // SAFETY: each event is dropped once.
         read.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
         second.pool().put(read.into_free_chunks());
         first.part();

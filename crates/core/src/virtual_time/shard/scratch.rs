@@ -23,17 +23,17 @@ impl<M> Scratch<M> {
         Scratch(NonNull::new(scratch).expect("a box is not null"))
     }
 
-    /// A header without a sender.
+    /// Returns the header that belongs to no actor.
     pub(super) fn header(&self) -> *mut Header {
-        // SAFETY: the memory is there as long as this.
+        // SAFETY: the memory exists as long as `self`.
         unsafe { &raw mut (*self.0.as_ptr()).header }
     }
 
     /// Writes a timer as the event, which is valid until the next call.
     #[inline]
     pub(super) fn set_timer(&mut self, offset: u32, actor: u32, token: u32) -> *mut StoredEvent<M> {
-        // SAFETY: the memory is there as long as this, and a room has the size and alignment of any event;
-        // no reference to the event is held.
+        // SAFETY: the memory exists as long as `self`, and has the size and alignment of any event. No reference to the
+        // event is held.
         unsafe {
             let place = (&raw mut (*self.0.as_ptr()).event).cast::<u8>();
             StoredEvent::<M>::write_timer(place, offset, actor, token);
@@ -43,7 +43,7 @@ impl<M> Scratch<M> {
 
     /// Writes a message as the event. It must be moved out before the next call.
     pub(super) fn set_message(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
-        // SAFETY: the memory is there as long as this, and has the size and alignment of any event; no reference to the
+        // SAFETY: the memory exists as long as `self`, and has the size and alignment of any event. No reference to the
         // event is held.
         unsafe {
             let place = (&raw mut (*self.0.as_ptr()).event).cast::<u8>();
@@ -55,7 +55,7 @@ impl<M> Scratch<M> {
 
 impl<M> Drop for Scratch<M> {
     fn drop(&mut self) {
-        // SAFETY: made from a box, and given back once.
+        // SAFETY: the pointer comes from a box, which is recreated only here.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

@@ -1,4 +1,4 @@
-//! Sending: the label of an event, the time of its arrival, and the place where it waits.
+//! Sending: the label of an event, the time of its arrival, and its place in the ring or the overflow.
 //!
 //! A message is *plain* if its sender is its only metadata: the run keeps no traces and has no network, and the message
 //! is neither a request nor a reply. A plain message is stored in the *ring* if it is due within the next 63 windows,
@@ -199,7 +199,7 @@ impl<M: Message> Shard<M> {
         let to = self.places.owner(event.head.to);
         let place = self.place(time);
         let buffer = self.queues.near(to, place);
-        // SAFETY: `ring_buffer` has made space for any event; one is written.
+        // SAFETY: `near` has made space for any event, and the closure writes one.
         unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) }
     }
 
@@ -214,7 +214,7 @@ impl<M: Message> Shard<M> {
         let to = self.places.owner(head.to);
         let place = self.place(time);
         let buffer = self.queues.near(to, place);
-        // SAFETY: `ring_buffer` has made space for any event; one is written.
+        // SAFETY: `near` has made space for any event, and the closure writes one.
         unsafe { buffer.write_with(|place| StoredEvent::write_plain(place, head.label, body)) }
     }
 

@@ -1,4 +1,4 @@
-//! A timer that waits.
+//! Timers in the wheel.
 
 use crate::virtual_time::buffer::{Buffer, Pool};
 use crate::virtual_time::stored_event::StoredEvent;
@@ -17,7 +17,7 @@ impl Timer {
     #[inline]
     pub(in super::super) fn push<M>(self, base: u64, events: &mut Buffer<M>, pool: &mut Pool<M>) {
         let offset = (self.time - base) as u32;
-        // SAFETY: `push_with` passes memory that any event fits into.
+        // SAFETY: `push_with` passes memory in which any event fits.
         unsafe {
             events.push_with(pool, |place| {
                 StoredEvent::<M>::write_timer(place, offset, self.actor, self.token)
@@ -26,7 +26,7 @@ impl Timer {
     }
 }
 
-/// Returns the key of an internal timer, unique in the run.
+/// Returns the key of an internal timer, which is unique in the run.
 pub(super) fn key(actor: u32, token: u32) -> u64 {
     (actor as u64) << 32 | token as u64
 }

@@ -70,7 +70,7 @@ impl<M: Message> Shard<M> {
         body: M,
     ) {
         self.counters.duplicated += 1;
-        // The same sending, so the same number.
+        // Both deliveries belong to one sent message, so they share its number.
         self.header().seq -= 1;
         self.post_in_transit(transit, kind, to, delay, answers, body);
     }

@@ -24,14 +24,14 @@ pub(in super::super) struct Settings {
     pub(in super::super) network_key: u64,
     pub(in super::super) most_at_once: u32,
     pub(in super::super) cancel: CancelToken,
-    /// log2 of a window's width in nanoseconds.
+    /// The binary logarithm of a window's width in nanoseconds.
     pub(in super::super) window_bits: u32,
     /// A mask for the bits of a time that are its offset within a window.
     pub(in super::super) offset_mask: u32,
     /// True if messages have only their sender as metadata and the latency of their pair.
     pub(in super::super) plain: bool,
     pub(in super::super) sharing: Sharing,
-    /// The root gets dead letters.
+    /// True if the root receives dead letters.
     pub(in super::super) to_root: bool,
     /// Measurements before this time are discarded.
     pub(in super::super) warm_up: u64,
@@ -95,11 +95,11 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) me: u32,
     pub(in super::super) now: u64,
     pub(in super::super) header: *mut Header,
-    /// A pointer to the event if it is still where it arrived; null if it is in `resumed`.
+    /// A pointer to the event in its buffer; null if its head is in `resumed`.
     pub(in super::super) current: *const StoredEvent<M>,
     /// The head of an event that was stashed, or that begins a new trace.
     pub(in super::super) resumed: Head,
-    /// A pointer to the event, until it is taken.
+    /// A pointer to the event that has arrived; null once the actor has taken it.
     pub(in super::super) arrived: *mut StoredEvent<M>,
     /// The events that an async body may take by itself.
     pub(in super::super) upcoming: Upcoming<M>,
@@ -113,7 +113,7 @@ pub(in super::super) struct Turn<M> {
 }
 
 impl<M> Turn<M> {
-    /// The head of no event.
+    /// Returns the head of a placeholder for no event.
     pub(super) fn nothing() -> Head {
         Head::new(0, Kind::Start, ROOT, ROOT, 0, 0)
     }

@@ -52,7 +52,7 @@ pub(in super::super) fn is_own_message(token: u32) -> bool {
     token & !(NUMBERS - 1) == OWN_MESSAGE
 }
 
-/// A fourth of the numbers of tokens.
+/// A quarter of the token numbers.
 const QUARTER: u32 = NUMBERS / 4;
 
 impl Default for Waits {
@@ -93,7 +93,7 @@ pub(super) struct SavedHandle {
 
 #[cfg(feature = "serde")]
 impl SavedWaits {
-    /// Returns the part that belongs to no single actor.
+    /// Returns the data that does not belong to a single actor.
     pub(super) fn without_those_of_actors(&self) -> SavedWaits {
         SavedWaits {
             own_tokens: self.own_tokens,
@@ -134,11 +134,11 @@ impl Waits {
         saved
     }
 
-    /// The waits that were written.
+    /// Restores waits that [`Waits::save`] has written.
     pub(super) fn restore(saved: &SavedWaits) -> Waits {
         let mut waits = Waits {
             own_tokens: saved.own_tokens,
-            // Unlike any: what is in use is seen before the first window.
+            // An invalid quarter, so that the numbers in use are recorded before the first window.
             quarter: u32::MAX,
             ..Waits::default()
         };
@@ -271,7 +271,7 @@ impl Waits {
         };
         self.sweep_at = timers.retain(keep).max(SWEEP_AT);
         if !elsewhere {
-            // What is not in the wheel is nowhere.
+            // A cancelled timer that is not in the wheel does not exist any more.
             self.cancelled.clear();
             self.cancelled.shrink_to(self.sweep_at);
             self.handles.clear_cancelled();
@@ -352,7 +352,7 @@ mod tests {
         assert!(!waits.are_many());
         let next: Vec<u32> = (0..3).map(|_| waits.own_token().0 % NUMBERS).collect();
         assert_eq!(next, [NUMBERS - 1, 0, 5]);
-        // The next time round they are free.
+        // When the numbers come round again, they are free.
         assert!(waits.cancel_handle(7, first));
         assert_eq!(waits.handle_due(7, first.0), TimerOutcome::Cancelled);
         assert!(waits.take_cancelled(8, fourth.0));

@@ -31,8 +31,8 @@ impl<M: Message> Simulation<M> {
                 asked: type_name::<A>(),
             });
         }
-        // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the shard
-        // is locked. There is no other reference to it.
+        // SAFETY: the pointer leads to a live actor of type `A`, which stays in place while the run is paused and the
+        // shard is locked. There is no other reference to it.
         Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 
@@ -78,8 +78,8 @@ impl<M: Message> Simulation<M> {
         match seen.state {
             State::Fresh => Err(InspectError::NotBegun { who }),
             State::Ended => Err(InspectError::Ended { who }),
-            // SAFETY: a live actor of that form is at this place as long as nothing is run, and the
-            // shard is locked. There is no other reference to it.
+            // SAFETY: the pointer leads to a live actor of this form, which stays in place while the run is paused and
+            // the shard is locked. There is no other reference to it.
             State::Live => Ok(unsafe { (seen.value)(seen.place) }),
         }
     }
@@ -102,7 +102,7 @@ impl<M: Message> Simulation<M> {
         actors
     }
 
-    /// Returns the first of these actors with this name.
+    /// Returns the first of the [live actors](Simulation::actors) with this name.
     pub fn find(&mut self, name: &str) -> Option<Addr> {
         let actors = self.actors();
         actors.into_iter().find(|&who| self.name(who) == name)

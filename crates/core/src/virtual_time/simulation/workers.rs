@@ -15,13 +15,13 @@ use std::thread::JoinHandle;
 type Cargo<M> = ShardBatch<M, Shard<M>>;
 type SharedPort<M> = Port<Cargo<M>, Arc<Matrix<Cargo<M>>>>;
 
-/// Threads for workers; see the [module](self).
+/// The threads of workers; see the [module](self).
 pub(super) struct WorkerThreads<M: Message> {
     meeting: FirstExchange<M>,
     workers: Vec<Worker>,
 }
 
-/// The first worker's side of the meetings.
+/// The first worker's side of the exchange.
 enum FirstExchange<M> {
     Alone,
     Port(SharedPort<M>),
@@ -65,10 +65,10 @@ struct Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Without a sender there are no more orders.
+        // Dropping the sender ends the loop of the thread.
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the engine was reported where it was noticed.
+            // An error means that the engine panicked; the panic hook has already printed the message.
             let _ = thread.join();
         }
     }

@@ -11,10 +11,10 @@ pub(in super::super) enum CodecError {
     /// An actor was spawned by a closure, or has an async body.
     #[error("it is of no kind")]
     NoKind,
-    /// The kind is not known to this program.
+    /// The program does not know this kind.
     #[error("this program does not know the kind `{0}`")]
     UnknownKind(String),
-    /// The bytes mean nothing.
+    /// The bytes cannot be decoded.
     #[error("{0}")]
     Postcard(#[from] postcard::Error),
     /// The storage of the bytes could not be read.
@@ -26,12 +26,12 @@ pub(in super::super) enum CodecError {
     /// The bytes are not a message.
     #[error("these bytes are not a message")]
     Body,
-    /// A number without a meaning.
+    /// A number outside of its valid range.
     #[error("{0} does not name any known {1}")]
     Number(u64, &'static str),
 }
 
-/// The bytes that have not been read yet.
+/// The remaining bytes to read.
 pub(in super::super) type Input<'a> = &'a [u8];
 
 struct Bytes<'a>(&'a mut Vec<u8>);
@@ -81,7 +81,7 @@ pub(in super::super) fn expect_end(from: Input<'_>, end: &'static str) -> Result
     }
 }
 
-/// Writes a number of at most seven bits a byte.
+/// Writes a number as a varint: seven bits per byte.
 #[inline]
 pub(in super::super) fn put_number(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -150,7 +150,7 @@ impl<M> Clone for Codec<M> {
 impl<M> Copy for Codec<M> {}
 
 impl CodecError {
-    /// The bytes end too early.
+    /// Returns the error of input that ends too early.
     pub(in super::super) fn short() -> CodecError {
         postcard::Error::DeserializeUnexpectedEnd.into()
     }

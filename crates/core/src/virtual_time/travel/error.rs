@@ -39,7 +39,7 @@ pub enum SnapshotError {
         /// The value in the configuration.
         given: String,
     },
-    /// The bytes are no saved run.
+    /// The bytes are not a valid saved run.
     #[error("part {part} of the saved run cannot be read: {source}")]
     Corrupt {
         /// The number of the part; the head is part 0.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
 
-/// The bytes after the index.
+/// The number of bytes after the index.
 const TRAILER: u64 = 12;
 
 /// A part of a saved run that is stored outside memory, for example in a file.
@@ -158,13 +158,13 @@ impl Index {
     }
 }
 
-/// The small things of a part.
+/// Small data of a part that does not belong to single pages.
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct Noted {
     pub(in super::super) busy: bool,
     pub(in super::super) counters: Counters,
     pub(in super::super) notes: Notes,
-    /// The names of actors that were forgotten.
+    /// The names of removed actors.
     pub(in super::super) names: Vec<NamedRange>,
     /// Pages that get no more actors.
     pub(in super::super) closed: Vec<u32>,
@@ -198,7 +198,7 @@ pub(in super::super) struct SavedPage {
     pub(in super::super) page: u32,
     /// The number of actors that have not ended.
     pub(in super::super) living: u16,
-    /// The number of these that have begun.
+    /// The number of living actors that have begun.
     pub(in super::super) live: u16,
     pub(in super::super) actors: Extent,
 }
@@ -222,7 +222,7 @@ pub(in super::super) struct SavedRest {
     pub(in super::super) residue: u16,
     /// The number of actors in batches that have begun and not ended.
     pub(in super::super) live: u32,
-    /// Counts and contents of batches, spawns, events, stashed events, and messages of actors to themselves.
+    /// The counts and contents of batches, spawns, events, stashed events, and messages of actors to themselves.
     pub(in super::super) contents: Extent,
 }
 
@@ -252,13 +252,13 @@ impl Rests {
         Rests((0..ROUND).map(|_| Rest::default()).collect())
     }
 
-    /// The list of an actor.
+    /// Returns the data of the pages to which an actor belongs.
     #[inline]
     pub(in super::super) fn of(&mut self, actor: u32) -> &mut Rest {
         &mut self.0[residue(actor)]
     }
 
-    /// Writes all.
+    /// Writes all data.
     pub(in super::super) fn write(self, to: &mut Vec<u8>) -> Vec<SavedRest> {
         let mut saved = Vec::new();
         for (residue, rest) in (0..).zip(self.0) {

@@ -53,8 +53,8 @@ pub(in super::super) struct Share {
     pub(in super::super) live: u64,
 }
 
-/// Divides the parts of a saved run among shards, and returns the shares that are wanted. `owner` returns the shard of
-/// an address.
+/// Divides the parts of a saved run among shards, and returns the `wanted` shares. `owner` returns the shard of an
+/// address.
 pub(in super::super) fn shares(
     snapshot: &Snapshot,
     shards: usize,
@@ -86,7 +86,8 @@ pub(in super::super) fn shares(
                     group: Arc::clone(&group),
                     pages: BTreeMap::new(),
                 });
-                // Only parts in which some have not begun have what those are made from.
+                // A part contains the parameters only if some of its actors have not begun, so a group with parameters
+                // replaces one without.
                 if entry.group.origin.parameters.is_none() {
                     entry.group = Arc::clone(&group);
                 }
@@ -106,7 +107,7 @@ pub(in super::super) fn shares(
             }
         }
     }
-    // The first shard has all counters; the others count who lives on them.
+    // The first shard gets all counters, so the live actors of other shards are subtracted from it.
     let live: u64 = shares.iter().map(|share| share.live).sum();
     let others = live - shares[0].live;
     let counters = shares[0].counters.as_mut();

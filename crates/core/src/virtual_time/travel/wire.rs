@@ -16,7 +16,7 @@ use crate::virtual_time::stored_event::StoredEvent;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The bytes of a label.
+/// The number of bytes of a label.
 const LABEL: usize = 16;
 /// The size in bytes of the block in which plain events are assembled; the block stays in the cache.
 const BLOCK: usize = 4096;
@@ -49,7 +49,7 @@ impl<M> Clone for Wire<M> {
 impl<M> Copy for Wire<M> {}
 
 impl<M> Wire<M> {
-    /// For messages that are serialized.
+    /// Returns the serialization for messages that postcard serializes.
     pub(super) fn serialized() -> Wire<M>
     where
         M: Serialize + DeserializeOwned,
@@ -57,7 +57,7 @@ impl<M> Wire<M> {
         Wire::of::<Serialized>()
     }
 
-    /// The serialization for plain messages.
+    /// Returns the serialization for plain messages.
     pub(super) fn plain() -> Wire<M>
     where
         M: Plain,
@@ -79,19 +79,19 @@ impl<M> Wire<M> {
     }
 }
 
-/// See [`Wire::write_events`].
+/// Writes events one by one; see [`Wire::write_events`].
 unsafe fn write_events<M, B: Bodies<M>>(
     mut at: *mut u8,
     end: *mut u8,
     to: &mut Vec<u8>,
 ) -> Result<u32, CodecError> {
     let mut count = 0;
-    // What plain data needs at most.
+    // The maximum that plain messages need.
     to.reserve(end.addr() - at.addr());
     while at < end {
         let event = at.cast::<StoredEvent<M>>();
-        // SAFETY: the events lie one behind the other up to the end, and none has been moved out. A kind with a body has
-        // one.
+        // SAFETY: the bytes from `at` to `end` are consecutive events that have not been moved out. A kind with a body
+        // has one.
         unsafe {
             let label = (*event).label;
             at = at.add(StoredEvent::<M>::size(&label));
@@ -109,8 +109,8 @@ unsafe fn write_events<M, B: Bodies<M>>(
     Ok(count)
 }
 
-/// See [`Wire::write_events`]. The positions of labels and messages are computed before writing, so that only the kind
-/// of each event must be inspected.
+/// Writes events with plain messages; see [`Wire::write_events`]. The positions of labels and messages do not depend on
+/// the contents, so only the kind of each event must be inspected.
 unsafe fn write_plain_events<M: Plain>(
     mut at: *mut u8,
     end: *mut u8,
@@ -121,7 +121,8 @@ unsafe fn write_plain_events<M: Plain>(
     let mut count = 0;
     while at < end {
         let event = at.cast::<StoredEvent<M>>();
-        // SAFETY: the events lie one behind the other up to the end, and none has been moved out. A plain event has a body.
+        // SAFETY: the bytes from `at` to `end` are consecutive events that have not been moved out. An event whose kind
+        // has a body has one.
         let (label, body) = unsafe {
             let label = (*event).label;
             at = at.add(StoredEvent::<M>::size(&label));
@@ -174,7 +175,7 @@ fn write_event<M, B: Bodies<M>>(
     body.map_or(Ok(()), |body| B::write(body, to))
 }
 
-/// See [`Wire::read_events`].
+/// Reads events one by one; see [`Wire::read_events`].
 fn read_events<M, B: Bodies<M>>(
     count: u32,
     from: &mut Input<'_>,
@@ -192,13 +193,13 @@ fn read_events<M, B: Bodies<M>>(
         }
         *from = rest;
         let body = B::read(from)?;
-        // SAFETY: one event is written.
+        // SAFETY: the closure writes one event.
         unsafe { buffer.push_with(pool, |place| StoredEvent::write_plain(place, label, body)) }
     }
     Ok(())
 }
 
-/// See [`Wire::read_events`].
+/// Reads events of which most are plain; see [`Wire::read_events`].
 fn read_plain_events<M: Plain>(
     count: u32,
     from: &mut Input<'_>,
@@ -211,7 +212,7 @@ fn read_plain_events<M: Plain>(
             .and_then(|(bytes, rest)| Some((bytes.split_first_chunk::<LABEL>()?, rest)))
             .map(|((label, body), rest)| (Label::from_bytes(*label), body, rest))
             .filter(|(label, ..)| label.kind() == Kind::Plain);
-        // The last one may be shorter than a plain one.
+        // The last event may take fewer bytes than a plain one.
         let Some((label, body, rest)) = plain else {
             buffer.push(pool, read_event::<M, InPlace>(from)?);
             continue;
@@ -220,7 +221,7 @@ fn read_plain_events<M: Plain>(
         let Some(body) = M::read_from(body) else {
             return Err(CodecError::Body);
         };
-        // SAFETY: one event is written.
+        // SAFETY: the closure writes one event.
         unsafe { buffer.push_with(pool, |place| StoredEvent::write_plain(place, label, body)) }
     }
     Ok(())
@@ -296,7 +297,7 @@ mod tests {
         (0..count).for_each(|seq| buffer.push(pool, event(seq)));
         let (mut bytes, mut chunks, mut events) = (Vec::new(), 0, 0);
         buffer.for_each_chunk(|begin, end| {
-            // SAFETY: these are the events of a chunk.
+            // SAFETY: `begin` and `end` enclose the events of a chunk.
             events += unsafe { (wire.write_events)(begin, end, &mut bytes) }.unwrap();
             chunks += 1;
         });
@@ -316,7 +317,7 @@ mod tests {
             assert!(from.is_empty());
             let mut seq = 0;
             buffer.for_each(|stored| {
-                // SAFETY: it is moved out once, and needs no drop.
+                // SAFETY: the event is moved out once, and needs no drop.
                 let mut read = unsafe { StoredEvent::read(stored, 77) };
                 if !read.head.has_cause() {
                     read.head.cause.sent = 77;

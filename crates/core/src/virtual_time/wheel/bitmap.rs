@@ -1,4 +1,4 @@
-//! The slots of a level that have entries.
+//! A bitmap of the slots of a level that have entries.
 
 use super::SLOTS;
 
@@ -27,7 +27,7 @@ impl Bitmap {
     /// Returns the first slot after this one with entries; [`SLOTS`] or more if there is none.
     #[inline(always)]
     pub(super) fn next_after(&self, slot: usize) -> usize {
-        // Shifted twice, because all bits may have to go.
+        // Shifts twice, because a single shift by the word's width is not allowed.
         let word = self.0[slot / WORD % 2] >> (slot % WORD) >> 1;
         if word != 0 {
             return slot + 1 + word.trailing_zeros() as usize;
