@@ -3,12 +3,11 @@
 //! They share everything except where an actor's body is polled and how its timers wake it; a
 //! [`Runtime`] defines these two. All of them guarantee:
 //! - messages of one sender to one receiver are handled in the order of sending;
-//! - a mailbox holds at most [`Config::mailbox`] messages, and [`Config::overflow`] decides what
-//!   happens to further ones;
+//! - a mailbox holds at most [`Config::mailbox`] messages, and [`Config::overflow`] is the policy for further messages;
 //! - a panic ends only the actor that panicked, unless it is the root;
 //! - when the root returns, every other body is dropped before the run reports;
-//! - a run in which nothing can happen any more ends as a deadlock. An actor that also waits for
-//!   something outside of the run keeps the run going.
+//! - a run in which no further event can occur ends as a deadlock. An actor that also waits for something outside of
+//!   the run keeps the run going.
 //!
 //! **Back-pressure** ([`Overflow::Block`](crate::Overflow::Block)). A send never waits. A message
 //! that finds its mailbox full is still put there, in order, and counts as *owed* by its sender

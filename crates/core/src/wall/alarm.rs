@@ -10,7 +10,7 @@ use std::task::Waker;
 pub(super) enum Alarm {
     /// Wakes the actor's own thread, which is parked.
     Park,
-    /// The keeper of the clock.
+    /// A wake-up by the clock thread, if one is pending.
     Clock(Option<Pending>),
 }
 
@@ -42,7 +42,7 @@ impl Alarm {
             }
             Alarm::Clock(pending) => {
                 let will_do = |pending: &Pending| {
-                    // One that was due is gone.
+                    // A wake-up whose time has come is used up.
                     pending.is_task && is_task && now < pending.due && pending.due <= due
                 };
                 if pending.as_ref().is_some_and(will_do) {

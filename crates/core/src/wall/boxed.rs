@@ -1,5 +1,5 @@
-//! The body of an actor as its poller sees it. It is boxed, so that the code of an actor is compiled once for all
-//! wall-clock executors.
+//! The boxed body of an actor, as its poller sees it. Because it is boxed, the code of an actor is compiled once for
+//! all wall-clock executors.
 
 use std::pin::Pin;
 

@@ -28,7 +28,7 @@ pub(crate) struct Cell<M: Message> {
 /// context.
 const HOLDERS: usize = 4;
 
-/// The relay: see [`life`](super::life).
+/// The waker with which the body is polled, the relay: see [`life`](super::life).
 impl<M: Message> Wake for Cell<M> {
     fn wake(self: Arc<Self>) {
         Cell::wake(&self);
@@ -75,7 +75,7 @@ impl<M: Message> Cell<M> {
     #[inline]
     pub(super) fn is_held(self: &Arc<Self>) -> bool {
         let holders = Arc::strong_count(self);
-        // Whoever sees that a context holds it no more sees that it has left.
+        // A thread that sees a count without the context's share also sees the context's write to `left`.
         fence(Acquire);
         holders + usize::from(self.left.load(Relaxed)) > HOLDERS
     }

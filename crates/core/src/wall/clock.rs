@@ -29,7 +29,7 @@ pub(crate) struct Clock<M> {
     agenda: Mutex<Agenda<M>>,
 }
 
-/// Messages that are to be delivered.
+/// The messages to deliver later.
 struct Agenda<M> {
     deadlines: BinaryHeap<Deadline<M>>,
     order: u64,
@@ -153,7 +153,7 @@ impl<M> Clock<M> {
         now: Time,
         deliver: impl Fn(Addr, MailboxEntry<M>),
     ) -> Result<Option<Time>, ClockStopped> {
-        // Not all of a flood: there is more to look at.
+        // Delivers a limited number of messages, because the clock thread has other work.
         for _ in 0..AT_ONCE {
             let mut agenda = self.agenda();
             if agenda.over {
@@ -174,7 +174,7 @@ impl<M> Clock<M> {
     }
 }
 
-/// The clock was stopped.
+/// The error that the clock was stopped.
 struct ClockStopped;
 
 impl<M> Ord for Deadline<M> {

@@ -2,8 +2,8 @@
 //!
 //! The clock thread announces that it is looking, looks at all work, and then sleeps until the first due time. Another
 //! thread adds work under a lock that the clock thread also takes to look, and then checks the announcement. If the
-//! clock thread took the lock first, its announcement is visible: that it is looking, or until when it sleeps. If it
-//! takes the lock later, it sees the added work.
+//! clock thread took the lock first, its announcement is visible: either that it is looking, or the end of its sleep.
+//! If it takes the lock later, it sees the added work.
 
 use crate::contract::Time;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use std::sync::PoisonError;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// See the [module](self).
+/// The clock thread's sleep; see the [module](self).
 #[derive(Debug)]
 pub(super) struct ClockWaiter {
     /// The end of the sleep; work that is due later does not wake the thread.

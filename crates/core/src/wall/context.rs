@@ -50,7 +50,7 @@ where
 {
     let (make, alone) = (Arc::new(Make::Own(make)), how.count() == 1);
     let start: Start<M> = Box::new(move |system, row| {
-        // What they count themselves in, each row for itself.
+        // One handle for each row, in whose counters the actors of the row are counted.
         let run = RunHandle::new(system);
         let make = match alone {
             true => make.clone(),
@@ -102,11 +102,11 @@ pub(crate) struct WallContext<M: Message> {
     sendings: u32,
     draws: u64,
     requests: u32,
-    /// Arrived and not looked at.
+    /// Received events that no wait has checked.
     batch: VecDeque<MailboxEntry<M>>,
-    /// Looked at and kept by selective receives.
+    /// Events that selective receives have checked and stashed.
     stash: VecDeque<MailboxEntry<M>>,
-    /// True if a message that it has sent may still be above the capacity of a mailbox.
+    /// True if a message from this actor may still be above the capacity of a mailbox.
     over: bool,
     timers: Timers,
     alarm: Alarm,
@@ -115,7 +115,7 @@ pub(crate) struct WallContext<M: Message> {
     received: u64,
     turn: u32,
     waiting: Option<WaitReason>,
-    /// The time of its last clock reading.
+    /// The time at which the clock was read last.
     looked: Time,
 }
 
@@ -204,7 +204,7 @@ impl<M: Message> WallContext<M> {
     {
         let request = self.requests;
         self.requests = self.requests.wrapping_add(1);
-        // If they do not fit, the run ends, and the request has no answer.
+        // If there are too many actors, the run ends, and the request has no answer.
         if let Some(range) = spawn(&self.system, &how, self.me, make) {
             let event = Event::Spawned {
                 request,
@@ -411,7 +411,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
 
     async fn settle(&mut self) {
         poll_fn(|task| self.poll_room(task)).await;
-        // One at a time: there are two epochs.
+        // Only one actor settles at a time, because there are only two epochs.
         let mut pause = FIRST_PAUSE;
         while self
             .system

@@ -20,7 +20,7 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crossbeam_utils::CachePadded;
 
-/// See the [module](self).
+/// The counters; see the [module](self).
 pub(crate) struct Counters {
     epoch: AtomicUsize,
     shards: Box<[CachePadded<Shard>]>,
@@ -31,15 +31,15 @@ pub(crate) struct Counters {
 struct Shard {
     sent: [AtomicU64; 2],
     done: [AtomicU64; 2],
-    /// The number of times that actors began to wait only for messages, and the number of times that they stopped.
+    /// The number of times that actors began to wait only for messages; `busy` counts how often such waits ended.
     idle: AtomicU64,
     busy: AtomicU64,
     timers: AtomicU64,
-    /// Messages handed to actors, by kind.
+    /// The number of messages that actors received, by kind.
     delivered: Box<[CachePadded<[AtomicU64; 16]>]>,
 }
 
-/// A shard, with the information whether only this thread writes to it.
+/// A shard, with a flag for whether only this thread writes to it.
 #[derive(Clone, Copy)]
 struct Mine<'a> {
     shard: &'a Shard,
@@ -189,13 +189,13 @@ impl Counters {
 }
 
 impl Ledger {
-    /// A letter was handled or kept.
+    /// Counts a message that was handled or stashed.
     #[inline]
     pub(crate) fn done(&mut self, epoch: u8) {
         self.done[epoch as usize & 1] += 1;
     }
 
-    /// A timer was handed to the actor.
+    /// Counts a timer that the actor received.
     #[inline]
     pub(crate) fn timer(&mut self) {
         self.timers += 1;
@@ -234,7 +234,7 @@ impl Ledger {
             mine.add(|shard| &shard.timers, self.timers.into(), Relaxed);
             self.timers = 0;
         }
-        // Last: who sees these sees the others.
+        // These counters are written last, so a thread that sees them also sees the others.
         for (epoch, done) in self.done.iter_mut().enumerate() {
             if *done > 0 {
                 mine.add(|shard| &shard.done[epoch], (*done).into(), Release);

@@ -29,7 +29,7 @@ pub(crate) fn on_tokio<M: Message>(
     let built = tokio::build(config.workers, stack::of_worker::<M>());
     let runtime = built.map_err(|error| without_threads(executor, config, error))?;
     let tasks = Runtime::Tasks(Tasks::own(&runtime));
-    // The end of the runtime drops every task.
+    // Dropping the runtime drops every task.
     launch(executor, config, tasks, scenario, |_| tokio::end(runtime))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn on_threads<M: Message>(
     let running = threads.running();
     let threads = Runtime::Threads(threads);
     launch(Executor::Threads, config, threads, scenario, |system| {
-        // An actor that was just being started may miss the first call.
+        // The call is repeated, because an actor that is just being started may miss it.
         while !running.wait(Duration::from_millis(5), || system.wake_all()) {}
     })
 }

@@ -40,7 +40,7 @@ impl Exit {
     }
 }
 
-/// Lives the life of an actor.
+/// Runs the life of an actor.
 pub(crate) fn live<M, B>(
     system: RunHandle<M>,
     cell: Arc<Cell<M>>,
@@ -52,10 +52,10 @@ where
     B: Future<Output = ()> + Send,
 {
     let whose = Whose { system, cell, who };
-    // An async fn would store its arguments twice.
+    // Not an `async fn`, which would store its arguments twice.
     async move {
         let exit = {
-            // Made in its place: a body held twice would double the size of this future.
+            // The body is created in place, because moving it would double the size of this future.
             let place = pin!(None);
             let mut body = Body::new(&whose, place);
             match body.make(make) {
@@ -209,7 +209,7 @@ type Panic = Box<dyn Any + Send>;
 /// Returns the text of a panic.
 fn said(panic: Panic) -> String {
     let text = panic_text(&*panic);
-    // Its own end may panic as well; that says nothing new.
+    // The destructor of the payload may panic; that panic is ignored.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
     text
 }

@@ -28,7 +28,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::task::Waker;
 
-/// Why a letter did not go in.
+/// The reason why a mailbox refused a message.
 #[derive(Debug)]
 pub(crate) enum MailboxRefusal<M> {
     /// The mailbox is full.
@@ -37,7 +37,7 @@ pub(crate) enum MailboxRefusal<M> {
     Closed(MailboxEntry<M>),
 }
 
-/// See the [module](self).
+/// A mailbox; see the [module](self).
 pub(crate) struct Mailbox<M> {
     inner: Mutex<Inner<M>>,
 }
@@ -122,7 +122,8 @@ impl<M> Mailbox<M> {
         }
     }
 
-    // No code of an actor runs under the lock, so that nothing panics there.
+    // Locks the mailbox. No code of an actor runs under the lock, so the state is consistent even if the lock is
+    // poisoned.
     #[inline]
     fn lock(&self) -> impl DerefMut<Target = Inner<M>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -179,7 +180,7 @@ impl<M> Mailbox<M> {
         if inner.letters.is_empty() {
             inner.waiting = true;
             let before = std::mem::replace(&mut inner.receiver, receiver.cloned());
-            // An actor that has nothing to do needs the memory of one batch, not of two.
+            // An idle actor needs only one of the two queues.
             if batch.is_empty() && batch.capacity() > inner.letters.capacity() {
                 std::mem::swap(batch, &mut inner.letters);
             }
@@ -249,7 +250,7 @@ mod loom {
     use std::collections::VecDeque;
     use std::task::{Wake, Waker};
 
-    /// Wakes a thread that waits.
+    /// A waker that wakes a waiting thread.
     struct Task(Notify);
 
     impl Wake for Task {
@@ -269,8 +270,8 @@ mod loom {
         }
     }
 
-    /// Two senders put in a row of messages each; the first sends `again` of its messages a second time; the receiver
-    /// takes them out until it has all. If a wake-up is lost, loom reports an endless wait.
+    /// Two senders each put in a row of messages, and the first one sends `again` further messages. The receiver takes
+    /// messages until it has all of them. If a wake-up is lost, loom reports an endless wait.
     fn all_arrive(capacity: usize, again: u32) {
         loom::model(move || {
             let mailbox = Arc::new(Mailbox::new());

@@ -13,7 +13,7 @@ pub(crate) struct MailboxEntry<M> {
     pub(crate) answers: SpanId,
     /// The wait that is notified if the receiver cannot answer.
     pub(crate) asks: Asks,
-    /// The epoch of the [`Counters`](super::counters::Counters) under which it counts as sent.
+    /// The epoch of the [`Counters`](super::counters::Counters) in which the event counts as sent.
     pub(crate) epoch: u8,
 }
 
@@ -40,8 +40,8 @@ impl<M> MailboxEntry<M> {
         }
     }
 
-    /// Creates a message of the actor in `span`. It belongs to the `known` trace, with that parent, or starts
-    /// its own trace.
+    /// Creates a message of the actor in `span`. It belongs to the trace in `known`, with the parent in `known`, or
+    /// starts its own trace.
     #[inline]
     pub(crate) fn message(
         span: SpanId,

@@ -7,14 +7,14 @@
 use crate::sync::{AtomicI32, Ordering};
 use Ordering::{AcqRel, Acquire};
 
-/// See the [module](self).
+/// The number of messages above the capacity; see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct OverflowCount(AtomicI32);
 
 impl OverflowCount {
     /// Adds this many messages.
     pub(super) fn add(&self, count: usize) {
-        // No mailbox holds 2^31 of one sender.
+        // The cast is exact, because an actor has fewer than 2^31 messages in mailboxes.
         self.0.fetch_add(count as i32, AcqRel);
     }
 
@@ -36,7 +36,7 @@ mod loom {
     use loom::sync::{Arc, Mutex, Notify};
     use loom::thread;
 
-    /// A sender puts these rows of messages above the capacity, and then waits; a receiver takes each out as it
+    /// A sender puts rows of messages above the capacity, and then waits. A receiver takes out each message as it
     /// arrives. If a wake-up is lost, loom reports that the sender waits forever.
     fn sender_goes_on(rows: &'static [u32]) {
         loom::model(move || {

@@ -36,7 +36,7 @@ pub(super) struct Crew {
 /// An entry of the run queue.
 enum Work {
     Poll(Arc<Job>),
-    /// No job: check whether to quit.
+    /// Contains no job; makes a worker check whether it must quit.
     Look,
 }
 
@@ -86,7 +86,7 @@ impl Pool {
         Ok((pool, crew))
     }
 
-    /// Returns a starter of lives, to be used for many of them.
+    /// Returns a starter, which can start many lives.
     pub(super) fn starter(&self) -> Starter {
         Starter(Arc::new(self.ready.clone()))
     }
@@ -116,11 +116,11 @@ impl Crew {
     pub(super) fn dismiss(self) {
         self.quit.store(true, Relaxed);
         for _ in &self.workers {
-            // Cannot fail: this thread holds a receiver.
+            // An error is impossible, because this thread holds a receiver.
             let _ = self.ready.send(Work::Look);
         }
         for worker in self.workers {
-            // A worker catches the panics of actors and has none of its own.
+            // A worker catches the panics of actors, and has no panics of its own.
             let _ = worker.join();
         }
         self.queue.try_iter().for_each(drop);
@@ -148,14 +148,14 @@ impl Job {
         }
     }
 
-    /// Drops the life; no worker is left.
+    /// Drops the life. All workers have ended.
     pub(super) fn abandon(&self) {
         let life = lock(&self.life).take();
         drop(life);
     }
 
     fn queue(self: &Arc<Job>) {
-        // Fails only when the run is over.
+        // An error means that the run is over.
         let _ = self.ready.send(Work::Poll(self.clone()));
     }
 }

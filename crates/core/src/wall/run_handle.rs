@@ -8,10 +8,10 @@ use crate::contract::Message;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// See the [module](self).
+/// A handle of the run; see the [module](self).
 pub(super) struct RunHandle<M: Message>(Arc<CountedSystem<M>>);
 
-/// Has one reference count for the actors that start together, and itself holds one reference.
+/// A reference to the run, shared by the actors that start together: they use its reference count instead of the run's.
 struct CountedSystem<M: Message> {
     system: Arc<System<M>>,
 }

@@ -30,7 +30,7 @@ impl Runtime {
         !matches!(self, Runtime::Threads(_))
     }
 
-    /// Returns a starter of lives, to be used for many of them.
+    /// Returns a starter, which can start many lives.
     pub(super) fn starter(&self) -> Starter<'_> {
         match self {
             #[cfg(feature = "tokio")]

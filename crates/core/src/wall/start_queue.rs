@@ -12,10 +12,10 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::sync::Mutex;
 
-/// The number of actors that begin together.
+/// The number of actors that start together.
 const BATCH: usize = 256;
 
-/// The step that this thread is in.
+/// The state of this thread's current step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// The thread is not polling a body.
@@ -30,7 +30,7 @@ thread_local! {
     static STEP: Cell<Step> = const { Cell::new(Step::None) };
 }
 
-/// See the [module](self).
+/// The queued actors; see the [module](self).
 pub(super) struct StartQueue {
     /// The queues by thread.
     shards: Box<[CachePadded<Mutex<Vec<Addr>>>]>,

@@ -11,7 +11,7 @@ use crate::sync::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// Reports. Every context has been dropped.
+/// Returns the report of the run, or its error. Every context has been dropped before.
 pub(super) fn conclude<M: Message>(
     system: &Arc<System<M>>,
     executor: Executor,

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-/// See the [module](self).
+/// The shared state of a run; see the [module](self).
 pub(crate) struct System<M: Message> {
     pub(super) config: Config,
     pub(super) runtime: Runtime,
@@ -40,7 +40,7 @@ pub(crate) struct System<M: Message> {
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
     pub(super) end: Mutex<Option<End>>,
-    /// The last look of the clock's keeper.
+    /// The sums that the clock thread read last.
     last: Mutex<Scan>,
     live: AtomicU64,
     pub(super) most_live: AtomicU64,
@@ -53,7 +53,7 @@ pub(crate) struct System<M: Message> {
     pub(super) unfinished: Mutex<HashMap<Addr, Unfinished<M>>>,
     pub(super) records: Mutex<Records>,
     pub(super) probes: Mutex<Probes>,
-    /// A panic after the end of the run, which makes it fail.
+    /// A panic after the end of the run, which makes the run fail.
     pub(super) late_panic: Mutex<Option<Box<PanicReport>>>,
 }
 
@@ -89,7 +89,7 @@ impl<M: Message> Group<M> {
         who.0.wrapping_sub(self.first) < self.count
     }
 
-    /// Returns the address after the last one.
+    /// Returns the address after the last actor of the group.
     fn end(&self) -> u32 {
         self.first + self.count
     }
@@ -262,7 +262,7 @@ impl<M: Message> System<M> {
         groups.last().map_or(0, |(_, group)| group.end())
     }
 
-    /// An actor that exists, ended or not.
+    /// Returns the cell of an actor that exists, whether it has ended or not.
     #[inline]
     pub(super) fn cell(&self, who: Addr) -> &Cell<M> {
         self.cells
@@ -270,7 +270,7 @@ impl<M: Message> System<M> {
             .expect("an actor that was started has a cell")
     }
 
-    // How a letter reaches its receiver.
+    // The delivery of messages.
 
     /// Posts messages of one sender to their receiver, or to the receiver of dead letters. Returns the number
     /// of messages for whose release the sender must wait.
@@ -354,7 +354,7 @@ impl<M: Message> System<M> {
     /// is put above the capacity.
     pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: MailboxEntry<M>) {
         letter.epoch = self.counters.sent(1);
-        // Counted for when it is released; its sender does not know and need not wait.
+        // The message is counted after it was put, as with any message. Its sender does not wait for it.
         let from = letter.span.sender();
         let over = self.post(to, iter::once(letter));
         if over > 0 {
@@ -386,7 +386,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    // What becomes of a letter without a receiver.
+    // Messages without a receiver.
 
     fn drop_letter(&self, to: Addr, letter: MailboxEntry<M>) {
         self.dropped.fetch_add(1, Relaxed);

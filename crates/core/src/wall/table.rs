@@ -5,14 +5,14 @@
 
 use std::sync::OnceLock;
 
-/// Entries in the first bucket, as a power of two.
+/// The binary logarithm of the number of entries in the first bucket.
 const FIRST: u32 = 6;
-/// Buckets for all 2^32 indices.
+/// The number of buckets, enough for all 2^32 indices.
 const BUCKETS: usize = 33 - FIRST as usize;
 
 type Bucket<T> = OnceLock<Box<[OnceLock<T>]>>;
 
-/// See the [module](self).
+/// The table; see the [module](self).
 pub(crate) struct Table<T> {
     buckets: [Bucket<T>; BUCKETS],
 }
@@ -31,7 +31,8 @@ impl<T> Table<T> {
         self.buckets[bucket].get()?[offset].get()
     }
 
-    /// The entry of this index, made now if it was not; and whether it was made now, by this call.
+    /// Returns the entry with this index, creating it if it does not exist. The flag is true if this call has created
+    /// it.
     pub(crate) fn get_or_make(&self, index: u32, make: impl FnOnce() -> T) -> (&T, bool) {
         let (bucket, offset) = place(index);
         let entries = self.buckets[bucket].get_or_init(|| {

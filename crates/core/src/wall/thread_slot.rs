@@ -3,23 +3,23 @@
 use crate::sync::lock;
 use std::sync::Mutex;
 
-/// Places that belong to one thread at a time.
+/// The number of slots that each belong to one thread at a time.
 const OWNED: usize = if cfg!(loom) { 2 } else { 32 };
 /// The number of slots; threads that get no slot of their own share the others.
 pub(super) const SHARDS: usize = OWNED + if cfg!(loom) { 1 } else { 16 };
 
-/// See the [module](self).
+/// The slot of a thread; see the [module](self).
 #[derive(Clone, Copy)]
 pub(super) struct ThreadSlot {
     pub(super) index: usize,
-    /// True if no other thread has the slot while this one lives.
+    /// True if no other thread has the slot while this thread is alive.
     pub(super) owned: bool,
 }
 
-/// Returns the slot of this thread, equal in every run.
+/// Returns the slot of this thread, which is the same in every run.
 #[inline]
 pub(super) fn mine() -> ThreadSlot {
-    // A thread that is ending, and has given its place back, uses one that is shared.
+    // A thread that is ending, and has already returned its slot, uses a shared slot.
     PLACE.try_with(|held| held.0).unwrap_or(ThreadSlot {
         index: OWNED,
         owned: false,
@@ -28,11 +28,11 @@ pub(super) fn mine() -> ThreadSlot {
 
 /// The free slots.
 struct Free {
-    /// Given back by threads that have ended.
+    /// Slots that ended threads have returned.
     returned: Vec<usize>,
-    /// Owned places that were given out at least once.
+    /// The number of owned slots that were assigned at least once.
     given: usize,
-    /// Threads that have found none.
+    /// The number of threads that found no free slot.
     without: usize,
 }
 

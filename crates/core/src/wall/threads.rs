@@ -40,7 +40,7 @@ impl Running {
         }
     }
 
-    /// Calls `wake` and waits a while for all threads to end; whether they have.
+    /// Calls `wake`, and waits for up to `patience` until all threads have ended. Returns true if they have.
     pub(super) fn wait(&self, patience: Duration, wake: impl FnOnce()) -> bool {
         wake();
         let count = lock(&self.count);
@@ -52,7 +52,7 @@ impl Running {
     }
 }
 
-/// Counts a thread while it lives.
+/// Counts a thread as running until it is dropped.
 struct RunningGuard(Arc<Running>);
 
 impl Drop for RunningGuard {
@@ -71,7 +71,7 @@ impl Threads {
         }
     }
 
-    /// Counts the running threads.
+    /// Returns the counter of running threads.
     pub(super) fn running(&self) -> Arc<Running> {
         self.running.clone()
     }
@@ -85,7 +85,7 @@ impl Threads {
     pub(super) fn start(&self, name: String, life: Life) -> io::Result<()> {
         self.running.add(1);
         let counted = RunningGuard(self.running.clone());
-        // A name with a zero byte cannot be a thread's.
+        // A thread's name must not contain a zero byte.
         let name = name.replace('\0', "?");
         let stack = self.stack + stack::for_life(size_of_val(&*life));
         let body = move || {

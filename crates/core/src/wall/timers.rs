@@ -1,9 +1,8 @@
 //! The pending timers of one actor, in the order in which they fire: by due time, then by the order of
 //! setting.
 //!
-//! Waits with a time-out (sleeps, requests) follow each other, so there is one slot for their timer, and a
-//! new timer replaces one that is not waited for any more. A million requests answered in time leave nothing
-//! behind.
+//! Waits with a time-out (sleeps, requests) follow each other, so there is one slot for their timer, and a new timer
+//! replaces the timer of an earlier wait. So a million requests that were answered in time leave no timers behind.
 
 use crate::contract::{Time, Token};
 use std::cmp::Reverse;
@@ -18,7 +17,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// Later than any that is set, because fewer than 2^32 are set at a time.
+    /// The placeholder for no timer. It is later than any timer, because fewer than 2^32 timers are set at a time.
     const NONE: Pending = Pending {
         due: Time::MAX,
         order: u32::MAX,
@@ -26,14 +25,14 @@ impl Pending {
     };
 }
 
-/// See the [module](self).
+/// The pending timers of an actor; see the [module](self).
 pub(crate) struct Timers {
-    /// One of the timers: most actors have no more.
+    /// One timer, in its own field because most actors have at most one.
     one: Pending,
     /// The timer of a wait.
     own: Pending,
     order: u32,
-    /// The number of the library's token given out next. Numbers begin again after 2^31.
+    /// The number of the next internal token. Numbers start again after 2^31.
     next_token: u32,
     more: Option<Box<More>>,
 }
@@ -41,7 +40,7 @@ pub(crate) struct Timers {
 /// State that few actors have.
 #[derive(Default)]
 struct More {
-    /// All timers except one. The first one is not cancelled.
+    /// All timers except `one`. The first of them is not cancelled.
     set: BinaryHeap<Reverse<Pending>>,
     /// Timers that can be cancelled, by their internal tokens in `set`.
     handles: HashMap<u32, Handle>,
@@ -49,7 +48,7 @@ struct More {
     cancelled: usize,
 }
 
-/// Up to this many cancelled timers may stay where they are.
+/// The maximum number of cancelled timers that stay in `set`, unless they are fewer than half of it.
 const FEW: usize = 64;
 
 impl More {
@@ -90,7 +89,7 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// A token of the library's own that no timer of this actor has.
+    /// Returns an internal token that no timer of this actor has.
     pub(crate) fn own_token(&mut self) -> Token {
         loop {
             let token = Token::OWN | self.next_token;
@@ -102,7 +101,7 @@ impl Timers {
         }
     }
 
-    /// Sets one more.
+    /// Sets a timer.
     pub(crate) fn set(&mut self, due: Time, token: Token) {
         let pending = self.pending(due, token.0);
         if token.0 >= Token::OWN {
@@ -144,7 +143,7 @@ impl Timers {
         }
     }
 
-    /// Cancels one; false if it has come or was cancelled.
+    /// Cancels a timer. Returns false if it has fired or was already cancelled.
     pub(crate) fn cancel(&mut self, own: Token) -> bool {
         let Some(more) = &mut self.more else {
             return false;
@@ -223,7 +222,7 @@ impl Timers {
     }
 }
 
-/// The first multiple of a period that is more than this.
+/// Returns the smallest multiple of a period that is greater than `late`.
 fn next_multiple(period: Duration, late: Duration) -> Duration {
     let times = late.as_nanos() / period.as_nanos().max(1) + 1;
     let nanos = period.as_nanos().saturating_mul(times);

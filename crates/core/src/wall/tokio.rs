@@ -32,12 +32,12 @@ pub(super) fn build(workers: NonZeroUsize, stack: usize) -> io::Result<Runtime> 
         .build()
 }
 
-/// Ends a runtime, which tokio does not allow on a thread that runs tasks, as the caller of a run may be.
+/// Ends a runtime. Tokio forbids this on a thread that runs tasks, and the caller of a run may be on such a thread.
 pub(super) fn end(runtime: Runtime) {
     if Handle::try_current().is_err() {
         return drop(runtime);
     }
-    // Without a thread for it, it ends here, by a panic.
+    // If no thread can be created, the runtime is dropped here, which panics.
     if let Ok(ending) = std::thread::Builder::new().spawn(|| drop(runtime)) {
         let _ = ending.join();
     }
@@ -45,7 +45,7 @@ pub(super) fn end(runtime: Runtime) {
 
 pub(super) struct Tasks {
     handle: Handle,
-    /// Set if the runtime belongs to the caller.
+    /// The state for the caller's runtime; `None` if the runtime belongs to the run.
     guest: Option<Arc<Guest>>,
 }
 
@@ -117,7 +117,7 @@ impl Guest {
             all.map(|(&number, slot)| (number, slot.clone())).collect()
         };
         for (number, slot) in all {
-            // One that panicked as it was polled is left to its task.
+            // A life that panicked during a poll is dropped by its task.
             let Ok(mut life) = slot.try_lock() else {
                 continue;
             };
@@ -156,7 +156,7 @@ impl Visit {
             let (lives, waited) = waited.unwrap_or_else(PoisonError::into_inner);
             drop(lives);
             if waited.timed_out() {
-                // Destructors may want to be on the runtime.
+                // Destructors may need the runtime's context.
                 let _here = handle.enter();
                 guest.abandon();
             }
@@ -198,7 +198,7 @@ impl Tasks {
         let slot = Arc::new(Mutex::new(Some(life)));
         let number = {
             let mut lives = lock(&guest.lives);
-            // When the run is over no actor starts.
+            // When the run is over, no actor starts.
             if guest.over.load(Acquire) {
                 return;
             }

@@ -1,7 +1,7 @@
 //! Scheduled wake-ups.
 //!
-//! Nearly all of them are requested and cancelled by the workers that run actors. So each thread has its own
-//! deadlines, and finds their lock free unless the clock thread looks at them.
+//! Nearly all of them are requested and cancelled by the workers that run actors. So each thread has its own deadlines,
+//! whose lock is free unless the clock thread checks them.
 
 use super::thread_slot::{self, SHARDS};
 use crate::contract::Time;
@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use std::sync::Mutex;
 use std::task::Waker;
 
-/// See the [module](self).
+/// All scheduled wake-ups; see the [module](self).
 pub(super) struct Wakes {
     /// The deadlines by thread.
     shards: Box<[CachePadded<Mutex<Deadlines>>]>,
@@ -30,23 +30,24 @@ pub(super) struct Wake {
 /// The deadlines that one thread has requested.
 #[derive(Default)]
 struct Deadlines {
-    /// Times and slots, the earliest first. Some may have been called off.
+    /// Times and slots, the earliest first. Some wake-ups may have been cancelled.
     order: BinaryHeap<Reverse<(Time, u32)>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     called_off: usize,
 }
 
-/// A requested wake-up, which is removed when it is due, even if it was cancelled before.
+/// The waker of a requested wake-up. Its entry in `order` stays until it is due, even if the wake-up is cancelled
+/// before.
 struct Slot {
     used: u32,
     task: Option<Waker>,
 }
 
-/// The number of cancelled entries that may stay.
+/// The maximum number of cancelled entries that stay, unless they are fewer than half of all.
 const FEW: usize = 64;
 
-/// The number of wake-ups that a worker does at a time.
+/// The maximum number of wake-ups that a worker performs at a time.
 const SOME: usize = 32;
 
 impl Wakes {
@@ -74,10 +75,10 @@ impl Wakes {
         Wake { shard, slot, used }
     }
 
-    /// Calls one off; it may have come.
+    /// Cancels a wake-up, which may already have happened.
     pub(super) fn cancel(&self, wake: Wake) {
         let task = lock(&self.shards[wake.shard]).cancel(wake);
-        // Not under the lock: a task may end with it.
+        // Dropped after the lock is released, because this may drop a task.
         drop(task);
     }
 
@@ -87,7 +88,7 @@ impl Wakes {
         self.shards.iter().filter_map(next).min()
     }
 
-    /// Removes all.
+    /// Removes all wake-ups.
     pub(super) fn clear(&self) {
         for shard in &self.shards {
             let left = std::mem::take(&mut *lock(shard));
@@ -135,7 +136,8 @@ impl Deadlines {
         });
         self.called_off = 0;
         if self.order.is_empty() {
-            // Memory of a burst is given back. Numbers of use continue, so that no old wake-up is taken for a new one.
+            // Frees the memory of a burst. The slots' counts of uses continue, so that an old wake-up cannot cancel a
+            // new one.
             self.order.shrink_to(FEW);
         }
     }
@@ -174,7 +176,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use std::task::Wake as _;
 
-    /// Counts how often it is woken.
+    /// A waker that counts its calls.
     #[derive(Default)]
     struct Count(AtomicUsize);
 
@@ -200,7 +202,7 @@ mod tests {
         wakes.cancel(off);
         assert_eq!(due(&wakes, 4), (0, Some(Time(5))));
         assert_eq!(due(&wakes, 8), (1, Some(Time(9))));
-        // The slot of the one called off is another's now.
+        // The slot of the cancelled wake-up now belongs to another one.
         let again = add(8);
         wakes.cancel(off);
         assert_eq!(due(&wakes, 8), (1, Some(Time(9))));

@@ -32,7 +32,7 @@ impl<M: Message> Drop for WallContext<M> {
             lock(&system.records).count(self.me, self.sendings.into(), self.received);
         }
         if system.is_ending() {
-            // What ends by itself in this moment does not wait.
+            // An actor that is ending by itself at this moment does not count as waiting.
             let ends = self.cell.is_stopping() || self.cell.polled.load(Relaxed);
             if !ends {
                 lock(&system.records).wait(self.me, self.waiting, self.stash.len());
@@ -60,7 +60,8 @@ impl<M: Message> Drop for WallContext<M> {
                 }
             }
         };
-        // Kept letters count as done already; those not looked at do when they become dead letters.
+        // Stashed messages were counted as done, so they are counted as sent again; unread messages are counted as done
+        // when they become dead letters.
         for letter in &mut self.stash {
             letter.epoch = system.counters.sent(1);
         }

@@ -29,7 +29,7 @@ impl<M: Message> WallContext<M> {
         self.ledger.tell(&self.system.counters);
         let waker = self.between(task);
         loop {
-            // First where to be woken, then whether that is still needed.
+            // Registers the waker before checking the condition, so that no wake-up is lost.
             let arrived = self.take_arrivals(waker);
             if !self.cell.owed.any() {
                 self.over = false;
@@ -133,7 +133,7 @@ impl<M: Message> WallContext<M> {
         if self.over && self.poll_room(task).is_pending() {
             return Poll::Pending;
         }
-        // What it sends to itself has arrived whenever it looks.
+        // An actor that sends to itself always has events, so it must let others run here.
         if self.gives_way(task) {
             return Poll::Pending;
         }
@@ -228,11 +228,11 @@ impl<M: Message> WallContext<M> {
 /// The events that a wait has to check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Stashed events, then new ones.
+    /// Check stashed events, then new ones.
     AtKept,
-    /// New events only.
+    /// Check new events only.
     AtNew,
-    /// New events, after an earlier poll.
+    /// Check new events, after an earlier poll of this wait.
     Again,
 }
 

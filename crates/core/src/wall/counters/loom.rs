@@ -11,7 +11,7 @@ use loom::thread;
 struct Model {
     counters: Counters,
     mailbox: Mutex<Vec<u8>>,
-    /// Letters that were handled, written before they are counted as done.
+    /// The number of handled messages, written before the messages are counted as done.
     handled: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl Model {
         self.mailbox.lock().unwrap().extend(vec![epoch; count]);
     }
 
-    /// Handles received letters; each letter causes `follow` further letters.
+    /// Handles received messages, and sends one message for each if `follow` is true.
     fn receive(&self, mine: Mine<'_>, follow: bool) {
         let arrived = std::mem::take(&mut *self.mailbox.lock().unwrap());
         let mut ledger = Ledger::default();
@@ -99,7 +99,7 @@ fn two_equal_scans_that_are_still_leave_nothing_to_happen() {
                 model.receive(mine, false);
             })
         };
-        // There are no actors that could wait: letters alone decide.
+        // The model has no actors that could wait: only messages count.
         let first = model.counters.scan(0);
         let second = model.counters.scan(0);
         if first == second && second.is_still() {

@@ -18,7 +18,7 @@ const QUEUED: u8 = 1;
 const RUNNING: u8 = 2;
 const AGAIN: u8 = 3;
 
-/// See the [module](self).
+/// The state of a job; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Turn(AtomicU8);
 
@@ -28,7 +28,7 @@ impl Turn {
         Turn(AtomicU8::new(QUEUED))
     }
 
-    /// Records that the job has work to do. True if the caller must queue it.
+    /// Records that the job has work to do. Returns true if the caller must queue it.
     pub(super) fn wake(&self) -> bool {
         let next = |state| match state {
             IDLE => Some(QUEUED),
@@ -43,7 +43,7 @@ impl Turn {
         self.0.swap(RUNNING, AcqRel);
     }
 
-    /// Records that the job waits. True if it was woken during the poll; then the caller must queue it.
+    /// Records that the job waits. Returns true if it was woken during the poll; then the caller must queue it.
     pub(super) fn end(&self) -> bool {
         let woken = self.0.compare_exchange(RUNNING, IDLE, AcqRel, Acquire);
         if woken.is_err() {
@@ -70,15 +70,15 @@ mod loom {
         /// The value that wakers write before they wake it.
         written: AtomicU64,
         seen: AtomicU64,
-        /// Written by the thread that runs the job; loom detects two at once.
+        /// A cell that only the thread that runs the job writes; loom detects concurrent writes.
         body: UnsafeCell<u32>,
         runs: AtomicU32,
     }
 
-    // SAFETY: `body` is written by the thread that has taken the job out of the queue, and loom
-    // watches that no other does so at the same time.
+    // SAFETY: only the thread that has taken the job out of the queue writes `body`. Loom reports any concurrent
+    // access.
     unsafe impl Sync for Job {}
-    // SAFETY: loom's threads use the job only by its atomics, and by the cell that loom checks.
+    // SAFETY: threads access the job only through its atomics and through the cell that loom checks.
     unsafe impl Send for Job {}
 
     impl Job {
@@ -100,7 +100,7 @@ mod loom {
                 return;
             }
             self.turn.begin();
-            // SAFETY: see above.
+            // SAFETY: this thread has taken the job out of the queue, so no other thread accesses `body`.
             self.body.with_mut(|body| unsafe { *body += 1 });
             self.seen.store(self.written.load(Relaxed), Relaxed);
             self.runs.fetch_add(1, Relaxed);
@@ -134,7 +134,7 @@ mod loom {
             job.wake(2);
             waker.join().unwrap();
             worker.join().unwrap();
-            // What is left is done by one worker: at most one more run sees it all.
+            // One worker runs the job until the queue is empty: at most one further run sees all writes.
             while *job.queue.lock().unwrap() > 0 {
                 job.work();
             }

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 /// An actor that has ended but has not been reported yet.
 pub(crate) struct Closed {
     reason: Reason,
-    /// The epoch of the stop that was sent to it.
+    /// The epoch in which its stop counts as sent, if it was stopped.
     stop: Option<u8>,
 }
 
@@ -35,7 +35,7 @@ impl<M: Message> System<M> {
                 cell
             }
         };
-        // Like a letter it is under way until the actor has ended.
+        // A stop counts as a sent message until the actor has ended.
         let epoch = self.counters.sent(1);
         let stopping = STOPPING | epoch;
         if cell
@@ -100,7 +100,7 @@ impl<M: Message> System<M> {
             self.discard_all(who, unfinished.unread);
         }
         for who in (0..self.spawned()).map(Addr) {
-            // That of one which has ended is closed.
+            // The mailbox of an ended actor is already closed.
             if let Some(cell) = self.cells.get(who.0)
                 && cell.reason().is_none()
             {
@@ -116,7 +116,7 @@ impl<M: Message> System<M> {
             .for_each(|letter| self.discard(who, letter));
     }
 
-    /// A panic that ends no actor.
+    /// Records a panic that ends no actor.
     fn note_panic(&self, who: Addr, event: &str, panic: Box<dyn Any + Send>) {
         let report = PanicReport {
             who,
@@ -132,7 +132,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Notifies the parent, if it is to be notified, and counts the actor as ended.
+    /// Notifies the parent, if the actor is watched or has panicked, and counts the actor as ended.
     pub(in crate::wall) fn tell_end(self: &Arc<Self>, who: Addr, closed: Closed) {
         let reason = closed.reason;
         self.ended.fetch_add(1, AcqRel);
@@ -157,7 +157,7 @@ impl<M: Message> System<M> {
         self.ending.load(Acquire)
     }
 
-    /// Ends the run; the first call decides how.
+    /// Ends the run. Only the outcome of the first call counts.
     pub(in crate::wall) fn finish(&self, end: End) {
         lock(&self.end).get_or_insert(end);
         self.ending.store(true, Release);
