@@ -183,7 +183,7 @@ fn first_difference<M: Message>(
 
 /// Returns a difference of the reports of runs with equal events.
 fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
-    // As text, in which NaN equals itself.
+    // Compares the reports as text, in which NaN equals itself.
     let told = |report: &Report| {
         let probes = &report.probes;
         let counters = probes.counters.iter();

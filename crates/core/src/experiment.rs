@@ -97,7 +97,7 @@ pub struct Replication<T> {
     pub report: Report,
 }
 
-/// A run of [`replicate`] has failed.
+/// A run of [`replicate`] that has failed.
 #[derive(Debug, thiserror::Error)]
 #[error("the run with seed {seed} failed: {source}")]
 pub struct ReplicationError {
@@ -158,7 +158,7 @@ pub fn replicate<M: Message, E: Experiment<M>>(
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            // Earlier ones may still fail, later ones need not be run.
+            // Runs with lower numbers may still fail; runs with higher numbers than a failed one are not needed.
             if number >= runs || number > failed.load(Ordering::Relaxed) {
                 return;
             }
@@ -173,7 +173,7 @@ pub fn replicate<M: Message, E: Experiment<M>>(
     std::thread::scope(|scope| {
         for index in 1..workers {
             let thread = std::thread::Builder::new().name(format!("replication {index}"));
-            // Those that there are do the work.
+            // If a thread cannot be created, the others do its work.
             let _ = thread.spawn_scoped(scope, work);
         }
         work();

@@ -101,10 +101,9 @@ impl<W: Watch> Fsm<W> {
         self.network.as_ref().map_or(self.population, Network::len)
     }
 
-    /// Whether the fields make sense.
+    /// Checks that the fields are valid.
     ///
-    /// # Errors
-    /// The first that does not.
+    /// # Errors The error of the first invalid field.
     pub fn check(&self) -> Result<(), FsmError> {
         if self.count() < 2 {
             return Err(FsmError::Population(self.count()));

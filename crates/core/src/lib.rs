@@ -84,7 +84,7 @@ mod wall;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-// So that derive macros, which name the crate, also work within it.
+// Allows derive macros, which name the crate, to work within it.
 extern crate self as corsair;
 
 pub use contract::{

@@ -30,7 +30,7 @@ pub fn available_memory() -> Option<u64> {
     Some(machine.min(most.unwrap_or(u64::MAX)))
 }
 
-/// The size that a line of a file has behind this name, in bytes.
+/// Returns the size in bytes that follows this name in a line of a file such as `/proc/self/status`.
 fn size(file: &str, name: &str) -> Option<u64> {
     if cfg!(miri) {
         return None;

@@ -1,30 +1,31 @@
-//! The style of all pictures (SVG): colours by meaning, which the colour-blind can tell apart, in light and dark schemes.
+//! The style of all SVG pictures: a colour for each meaning, in light and dark schemes. Colour-blind readers can
+//! distinguish the colours.
 //!
-//! Colours are those of Okabe and Ito. What fails is [`BAD`] and never green. A writer uses the colours below and ends with
-//! [`finish`], which adds a title, a description and the colours of dark schemes.
+//! Colours are those of Okabe and Ito. Failures have the colour [`BAD`]; no colour is green. A writer uses the colours
+//! below and ends with [`finish`], which adds a title, a description and the colours of dark schemes.
 
-/// Text.
+/// The colour of text.
 pub const INK: &str = "#1F2328";
-/// The background.
+/// The colour of the background.
 pub const PAPER: &str = "#FFFFFF";
-/// Axes and less important items.
+/// The colour of axes and less important items.
 pub const FAINT: &str = "#6E7781";
-/// Lines of a grid.
+/// The colour of grid lines.
 pub const RULE: &str = "#D8DEE4";
-/// The area of a box.
+/// The colour of a box's area.
 pub const AREA: &str = "#F4F7FA";
-/// Usual items, such as the first curve or a box.
+/// The colour of usual items, such as the first curve or a box.
 pub const NORMAL: &str = "#0072B2";
-/// Items that are higher or later than usual, such as a high percentile.
+/// The colour of items that are higher or later than usual, such as a high percentile.
 pub const NOTABLE: &str = "#B8730A";
-/// Failures and excessive values.
+/// The colour of failures and excessive values.
 pub const BAD: &str = "#C2410C";
-/// The area of failures.
+/// The colour of areas of failures.
 pub const BAD_AREA: &str = "#FFE7DC";
-/// A limit or an answer.
+/// The colour of limits and of answers.
 pub const LIMIT: &str = "#8250A5";
 
-/// Colours of curves that differ in nothing but their names. None is green or [`BAD`].
+/// Colours of curves that differ only by name. None is green or [`BAD`].
 pub const SERIES: [&str; 6] = [NORMAL, NOTABLE, LIMIT, "#3A9BD5", "#5C6670", "#A8569B"];
 
 /// Pairs of a colour of the light scheme and its counterpart in the dark scheme.
@@ -42,7 +43,7 @@ const DARK: [(&str, &str); 17] = [
     ("#3A9BD5", "#9AD0F5"),
     ("#5C6670", "#B5BDC5"),
     ("#A8569B", "#E39AD6"),
-    // What a library draws by default.
+    // The default colour of the drawing library.
     ("#000000", "#E4E6E8"),
     ("black", "#E4E6E8"),
     ("white", "#14171B"),
@@ -102,7 +103,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The luminance of a colour, by the rules of WCAG 2.
+    /// Returns the luminance of a colour by the rules of WCAG 2.
     fn luminance(colour: &str) -> f64 {
         let (red, green, blue) = rgb(colour);
         let part = |value: u8| {
@@ -143,7 +144,7 @@ mod tests {
             let (red, green, _) = rgb(bad);
             assert!(red > 100 && f64::from(green) < 0.6 * f64::from(red));
         }
-        // Without red and green, these still differ: in luminance or in blue.
+        // These pairs differ in luminance or in blue, so they remain distinct without red and green.
         for (a, b) in [
             (NORMAL, BAD),
             (NORMAL, NOTABLE),

@@ -1,12 +1,12 @@
-//! An actor's random numbers as a generator that other crates take.
+//! An actor's random numbers as a generator for other crates.
 
 use crate::contract::{Context, Message, Random};
 use rand_core::RngCore;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The stream of an actor as a [`rand_core::RngCore`]: see [`Context::rng`]. What is drawn from it is drawn
-/// from the stream, a number for each 64 bits or fewer.
+/// The stream of an actor as a [`rand_core::RngCore`]: see [`Context::rng`]. Each call that returns up to 64 bits draws
+/// one number from the actor's stream.
 pub struct StreamRng<'a, M, C> {
     context: &'a mut C,
     _message: PhantomData<fn() -> M>,

@@ -61,9 +61,9 @@ pub struct Config {
     pub overflow: Overflow,
     /// The treatment of messages for actors that have ended.
     pub dead_letters: DeadLetters,
-    /// Makes it an error of the run if there are dead letters, or if actors are still waiting when the root has ended.
+    /// True to fail the run if there are dead letters, or if actors are still waiting when the root has ended.
     pub strict: bool,
-    /// Keep totals per actor for the report.
+    /// True to include totals per actor in the report.
     pub per_actor: bool,
     /// Cancels the run from outside, for instance on Ctrl-C.
     pub cancel: CancelToken,
@@ -85,7 +85,7 @@ pub struct Config {
     pub progress: Progress,
 }
 
-/// The network is the user's; only it can be left in a broken state by a panic. Nothing else in a configuration
+/// A panic can leave only the network, which is the user's code, in a broken state. Nothing else in a configuration
 /// changes.
 impl std::panic::UnwindSafe for Config {}
 

@@ -88,15 +88,15 @@ pub enum DistributionError {
         /// The given value.
         value: f64,
     },
-    /// An empirical distribution of nothing.
+    /// An empirical distribution without values.
     #[error("an empirical distribution needs at least one value")]
     Empty,
-    /// A curve of fewer than two percentiles.
+    /// A curve with fewer than two percentiles.
     #[error(
         "{0} percentiles make no curve; give at least two between 0 and 100, or also both 0 and 100"
     )]
     FewPercentiles(usize),
-    /// A higher percentile with a smaller value.
+    /// The value of a percentile is less than the value of a lower percentile.
     #[error("percentile {0} is smaller than a lower one; values of higher percentiles are larger")]
     FallingPercentile(f64),
 }

@@ -64,7 +64,7 @@ pub enum RunError {
     TooManySends {
         /// The name of the actor.
         name: String,
-        /// The time of the last of these messages.
+        /// The time at which the actor sent the last of these messages.
         time: Time,
         /// The report up to that time.
         report: Box<Report>,

@@ -25,8 +25,8 @@ pub enum Event<M> {
         /// The number of new actors.
         count: u32,
     },
-    /// An actor that this one spawned has ended. It arrives always if that actor panicked, otherwise only if it was
-    /// spawned [`watched`](crate::Spawn::watched).
+    /// An actor that this one spawned has ended. This event always arrives if the actor panicked; otherwise only if the
+    /// actor was spawned [`watched`](crate::Spawn::watched).
     Down {
         /// The actor that ended.
         who: Addr,

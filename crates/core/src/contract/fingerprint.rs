@@ -60,7 +60,7 @@ impl Hasher for Fingerprint {
             self.write_u64(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {
-            // At most seven bytes; the eighth tells trailing zeros from bytes that are not there.
+            // At most seven bytes; the eighth contains their number, so that trailing zeros differ from absent bytes.
             let mut last = [0; 8];
             last[..rest.len()].copy_from_slice(rest);
             last[7] = rest.len() as u8;

@@ -25,7 +25,7 @@
 ///
 /// | attribute | on | effect |
 /// |---|---|---|
-/// | `#[message(skip)]` | a field, a variant, a type | it does not enter the fingerprint |
+/// | `#[message(skip)]` | a field, a variant, a type | excluded from the fingerprint |
 /// | `#[message(fingerprint = f)]` | a field, a type | its fingerprint is `f(&it)`, a `u64` |
 /// | `#[message(duplicate)]` | a type | a network may deliver it twice; it is [`Clone`] |
 /// | `#[message(kind = "Name")]` | a variant, a struct | the name of its kind; variants of one name are one kind |

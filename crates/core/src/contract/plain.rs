@@ -165,7 +165,7 @@ impl<T: Plain, const N: usize> Plain for [T; N] {
         for (index, place) in read.iter_mut().enumerate() {
             *place = Some(T::read_from(from.get(index * T::SIZE..)?)?);
         }
-        // All are there.
+        // Every element was read.
         Some(read.map(|value| value.expect("it was read")))
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(T::read_from(&zeroes).as_ref(), Some(&value));
         if T::SIZE > 0 && zeroes[0] != 0 {
             let short = &zeroes[..T::SIZE - 1];
-            // A variant that does not need its last byte does not miss it.
+            // A variant that does not use the last byte can be read without it.
             let read = T::read_from(short);
             assert!(read.is_none() || read == Some(value), "{read:?}");
         }

@@ -229,7 +229,7 @@ impl Histogram {
             "a part of the values is between 0 and 1, not {part}"
         );
         let found = self.buckets.quantile(part);
-        // The lower end of a bucket in which an integer lies is one.
+        // If a bucket contains an integer, its lower end is an integer, so truncation stays in the bucket.
         let found = found.map(|value| if self.whole { value.trunc() } else { value });
         found.map(|value| value.clamp(self.least, self.greatest))
     }

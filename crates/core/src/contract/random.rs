@@ -255,7 +255,7 @@ mod tests {
             assert!(sums.insert(all.iter().sum::<u64>()));
             assert!(extremes.insert((all.iter().min().copied(), all.iter().max().copied())));
         }
-        // Latencies to receivers in a row are no lattice: their second differences vary.
+        // Latencies to consecutive receivers do not form a lattice: their second differences vary.
         let key = Latency::key(0);
         let row: Vec<i64> = (0..1000)
             .map(|to| latency.of(key, Addr(0), Addr(to)) as i64)

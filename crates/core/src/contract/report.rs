@@ -28,7 +28,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The executor that ran it.
+    /// The executor of the run.
     pub executor: Executor,
     /// The seed of the run.
     pub seed: u64,
@@ -58,7 +58,7 @@ pub struct Report {
     pub waiting: Vec<WaitingActor>,
     /// The number of actors still waiting, whether listed or not.
     pub waiting_total: u64,
-    /// The time at which the run ended, virtual or since its start.
+    /// The time at the end of the run: virtual time, or wall-clock time since the start.
     pub time: Time,
     /// The duration on the wall clock, from before the first actor's start to after the last actor's end.
     pub wall: Duration,
@@ -81,7 +81,7 @@ pub enum Outcome {
     /// The root returned.
     #[default]
     Completed,
-    /// A [`CancelToken`](crate::CancelToken) cancelled it.
+    /// A [`CancelToken`](crate::CancelToken) cancelled the run.
     Cancelled,
     /// The run has not ended: the report belongs to a paused [`Simulation`](crate::Simulation).
     Running,
@@ -104,7 +104,7 @@ pub struct PanicReport {
     pub who: Addr,
     /// The name of the actor.
     pub name: String,
-    /// The time in the run.
+    /// The time of the panic in the run.
     pub time: Time,
     /// The event that the actor was handling.
     pub event: String,

@@ -5,8 +5,8 @@ use super::event::{Envelope, Event, SpanId, Token};
 use std::fmt;
 use std::time::Duration;
 
-/// A list of events, the first of which ends a wait; see [`AsyncContext::select`](crate::AsyncContext::select), which
-/// returns the index of that event in the list, in the order in which they were added.
+/// A list of events that can end a wait. [`AsyncContext::select`](crate::AsyncContext::select) waits for the first of
+/// them to arrive, and returns its index in the list. The indices follow the order in which events were added.
 pub struct Select<M> {
     arms: Vec<Arm<M>>,
     limit: Option<Duration>,

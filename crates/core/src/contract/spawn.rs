@@ -53,8 +53,8 @@ impl Spawn {
         }
     }
 
-    /// Starts each actor when its first event arrives instead of at once. For a large population that waits for
-    /// messages this saves an event per actor, and memory until then.
+    /// Starts each actor when its first event arrives instead of at once. This saves an event per actor and, until the
+    /// first event, memory: useful for a large population that waits for messages.
     pub fn on_demand(mut self) -> Spawn {
         self.on_demand = true;
         self

@@ -44,7 +44,7 @@ impl Sum {
     pub(super) fn add(&mut self, value: f64) {
         let size = value.abs();
         if size < TWO_TO_THE_63 {
-            // Both are exact.
+            // Both conversions are exact.
             let whole = size as i64;
             let units = (size - whole as f64) * TWO_TO_THE_128;
             let part = units as u128;
@@ -79,7 +79,7 @@ impl Sum {
             let (exponent, mantissa) = ((bits >> 52) as i16 & 0x7ff, bits & ((1 << 52) - 1));
             let normal = i16::from(exponent > 0);
             let mantissa = i128::from(mantissa | u64::from(exponent > 0) << 52);
-            // The unit of a subnormal number is that of the least normal one.
+            // A subnormal number has the same unit as the least normal number.
             let unit = exponent - normal;
             let shifted = mantissa << (unit % STEP);
             let low = shifted & ((1 << STEP) - 1);
@@ -105,7 +105,7 @@ impl Sum {
     /// Returns the mean of the `count` added numbers.
     pub(super) fn mean(&self, count: u64) -> f64 {
         let count = count as f64;
-        // A sum below zero has a small part above a whole one, so it is negated first.
+        // A negative sum is stored as a negative integer part and a positive fraction, so it is negated first.
         let negative = self.whole < 0;
         let (whole, part) = match negative {
             false => (self.whole as u128, self.part),
@@ -128,9 +128,9 @@ impl Sum {
             (false, true) => return f64::NEG_INFINITY,
             (false, false) => {}
         }
-        // The largest last, after the small ones have come together.
+        // Adds the largest sums last, so that small ones are not rounded away.
         for (step, sum) in &others.finite {
-            // 1075 below the exponent that is written is that of the unit.
+            // The exponent of the unit is the stored exponent minus 1075.
             let unit = i32::from(*step) * i32::from(STEP) + 1 - 1075;
             mean += libm::scalbn(*sum as f64 / count, unit);
         }

@@ -21,9 +21,9 @@ pub enum Msg {
         /// The address of the possible buddy.
         buddy: Addr,
     },
-    /// Gold for you: the pieces.
+    /// Gives the pirate this number of gold pieces.
     GoldCoin(u32),
-    /// Chat with your buddies from now on.
+    /// Makes the pirate chat with its buddies from now on.
     Chat {
         /// The period, in milliseconds.
         period_ms: NonZeroU16,

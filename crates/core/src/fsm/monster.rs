@@ -44,8 +44,8 @@ fn end_of_step(pirates: AddrRange, start: u32) -> u32 {
 /// The cell for the FSM's final tally.
 pub(super) type TallyCell = Arc<Mutex<Option<Tally>>>;
 
-/// The whole script as an async body, with pirates of either form. It returns when all pirates have said goodbye and
-/// all gold is back, or when missing messages cannot arrive any more.
+/// Runs the complete script as an async body, with pirates of either form. It returns when all pirates have said
+/// goodbye and all gold is back, or when missing messages cannot arrive any more.
 pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C) -> Tally {
     let form = fsm.form;
     let mut monster = Monster::new(fsm, TallyCell::default());
@@ -87,9 +87,9 @@ enum Stage {
     Spawning,
     /// Sends names and buddies to a chunk of pirates from this index on; without a network also their gifts.
     Broadcast(u32),
-    /// Sends a chunk their gifts: all know their buddies.
+    /// Sends gifts to a chunk of pirates from this index on, after all pirates have received their buddies.
     Give(u32),
-    /// All messages have been handled.
+    /// Reports that all first messages have been handled.
     Delivered,
     Shutdown,
     Farewell,
@@ -132,7 +132,7 @@ impl<W: Watch> Monster<W> {
         how.on_demand()
     }
 
-    /// The pirates have been spawned.
+    /// Records that the pirates have been spawned.
     fn begin<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) {
         self.pirates = pirates;
         self.watch.spawned(cx.now(), cx.me(), pirates);
@@ -159,7 +159,8 @@ impl<W: Watch> Monster<W> {
     /// Sends each pirate of a chunk its five messages, with two random other pirates as buddies.
     fn introduce_at_random<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         let pirates = self.pirates;
-        // One less than the pirates: the numbers from a pirate's own on stand for the next higher.
+        // The number of other pirates. A drawn number at or above a pirate's own index stands for the next higher
+        // index.
         let others = pirates.len().saturating_sub(1);
         if others == 0 {
             return self.introduce_the_only_one(chunk, cx);
@@ -223,7 +224,7 @@ impl<W: Watch> Script<Msg> for Monster<W> {
 }
 
 impl<W: Watch> Monster<W> {
-    /// The steps before the goodbyes, and after the last one.
+    /// Takes the steps before the goodbyes, and the step after the last one.
     #[inline(never)]
     fn go_on_to_farewell<C: Context<Msg>>(
         &mut self,
@@ -262,7 +263,7 @@ impl<W: Watch> Monster<W> {
                     return Wait::Yield;
                 }
                 Stage::Broadcast(_) | Stage::Give(_) => {
-                    // It is not needed any more.
+                    // The network is not needed any more.
                     self.network = None;
                     self.stage = Stage::Delivered;
                     return Wait::Settle;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Pirates by name with their buddies, from which a run can start.
 ///
-/// No pirate knows itself, or one buddy twice, or more than [`MAX_BUDDIES`] buddies.
+/// No pirate knows itself, knows a buddy twice, or has more than [`MAX_BUDDIES`] buddies.
 ///
 /// ```
 /// use corsair::fsm::Network;

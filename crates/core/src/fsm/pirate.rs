@@ -1,7 +1,6 @@
 //! The pirate: 96 bytes of plain data, and its reactions to events.
 //!
-//! One state machine serves the handler form and the async form of a pirate: it is generic over the context, and only
-//! its caller differs.
+//! The handler form and the async form of a pirate share one state machine, which is generic over the context.
 
 #[cfg(feature = "serde")]
 mod kind;
@@ -12,7 +11,7 @@ use crate::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-/// The most buddies a pirate remembers.
+/// The maximum number of buddies that a pirate remembers.
 pub const MAX_BUDDIES: usize = 10;
 
 /// The token of a pirate's only timer.
@@ -141,7 +140,7 @@ impl<W: PirateWatch> Pirate<W> {
         if known == MAX_BUDDIES || buddy == cx.me() || buddy == Addr::NONE {
             return;
         }
-        // A loop in place: the call of a search would cost more than the search.
+        // A loop, because the call of a search function would cost more than the search itself.
         if self.buddies[..known].iter().all(|&other| other != buddy) {
             self.buddies[known] = buddy;
             self.known += 1;

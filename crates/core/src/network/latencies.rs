@@ -31,7 +31,7 @@ pub enum NetworkError {
     Table {
         /// The number of rows.
         rows: usize,
-        /// The first that does not fit.
+        /// The index of the first row of the wrong length.
         row: usize,
         /// The number of columns of that row.
         columns: usize,

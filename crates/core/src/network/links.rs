@@ -103,8 +103,8 @@ pub struct LinkEffect {
 
 impl LinkFault {
     /// Creates a fault without effect, during these intervals, for messages for which `applies(from, to)` is true.
-    /// `applies` must always return the same for the same two actors. Where intervals overlap, only the one that starts
-    /// last counts.
+    /// `applies` must always return the same result for the same two actors. Where intervals overlap, only the one that
+    /// starts last counts.
     pub fn new(
         during: impl IntoIterator<Item = Range<Time>>,
         applies: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,
@@ -147,7 +147,7 @@ impl LinkFault {
         LinkFault { delay, ..self }
     }
 
-    /// True if the fault concerns a message.
+    /// True if the fault may affect a message with this route.
     pub fn concerns(&self, route: &Route) -> bool {
         let started = (self.during).partition_point(|span| span.start <= route.sent);
         let last = started.checked_sub(1).map(|last| &self.during[last]);
@@ -344,7 +344,7 @@ mod tests {
         }
         let part = |n: u32| f64::from(n) / f64::from(count);
         assert!((part(lost) - 0.25).abs() < 0.015, "{lost}");
-        // Half of those that are not lost.
+        // Half of the messages that are not lost.
         assert!((part(twice) - 0.375).abs() < 0.015, "{twice}");
         let mean = delays as f64 / f64::from(count) / MS as f64;
         assert!((mean - 2.0).abs() < 0.07, "{mean}");

@@ -70,7 +70,7 @@ impl<M: Message, C: Context<M>> Context<M> for Incarnation<'_, C> {
     }
 
     fn cancel(&mut self, timer: TimerHandle) -> bool {
-        // Most have one or two.
+        // A linear search, because most handlers have one or two periodic timers.
         self.periods.retain(|period| *period != timer);
         self.inner.cancel(timer)
     }

@@ -10,7 +10,7 @@ pub(crate) fn normal_probability(x: f64) -> f64 {
 /// The quantile of the standard normal distribution: algorithm AS 241 of Wichura (Applied Statistics
 /// 37, 1988), whose relative error is about 1e-16.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
-    /// c[0] + c[1] x + …
+    /// Returns c[0] + c[1] x + …
     fn polynomial(c: [f64; 8], x: f64) -> f64 {
         c.iter().rev().fold(0.0, |sum, c| sum * x + c)
     }

@@ -4,14 +4,14 @@ use crate::fsm::Msg;
 use crate::{AddrRange, Context, Random};
 use std::num::NonZeroU16;
 
-/// The gold of a pirate is less than this.
+/// The upper bound (exclusive) of a pirate's gold.
 const GOLD: u32 = 100;
 
 /// The shortest random chat period, in milliseconds. The longest is 9,999.
 const SHORTEST: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
 
-/// Gold and a chat period. Each pirate has its own random numbers, so the shares can be computed in any order: after
-/// the numbers used earlier, one is for the gold, and one for the period.
+/// Gold and a chat period. Each pirate has its own random numbers, so the shares can be computed in any order. After
+/// the numbers used earlier, one number is for the gold, and one for the period.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Share {
@@ -60,7 +60,7 @@ impl Share {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Introduction {
     pub(super) pirates: AddrRange,
-    /// The index of the first receiver among them.
+    /// The index of the first receiver among the pirates.
     pub(super) first: u32,
     /// The number of other pirates. Random numbers from a pirate's own index on are increased by one.
     pub(super) others: u32,

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 /// The token of the timer that fires when nothing has happened for a while.
 const SILENCE: Token = Token::new(1);
-/// The length of that silence. If all messages arrive, answers take far less time, so this decides only how long a run
-/// that has lost messages lasts.
+/// The length of that silence. Without lost messages, answers take far less time, so the length matters only for runs
+/// that have lost messages.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The token of the timer that marks the end of the messages received so far.
 const MARK: Token = Token::new(2);
-/// The generations of messages to wait for once all sent messages were handled: answers, coins in flight, and
-/// returned coins. What has not arrived after them will not arrive.
+/// The generations of messages to wait for once all sent messages were handled: answers, coins in flight, and returned
+/// coins. Messages that have not arrived after these generations will never arrive.
 const GENERATIONS: u32 = 3;
 
 /// The state of the farewell; see the [module](self).
@@ -31,7 +31,7 @@ pub(super) struct Farewell {
     step: Step,
 }
 
-/// The current step of the FSM.
+/// The current step of the farewell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Step {
@@ -39,7 +39,7 @@ enum Step {
     Begin,
     /// Sends goodbyes.
     Ask,
-    /// Receives answers before it sends more goodbyes.
+    /// Receives answers before sending more goodbyes.
     TakeIn,
     /// Receives answers after the last goodbye was sent.
     Last,

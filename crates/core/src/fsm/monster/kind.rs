@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The parameters of a run of pirates, in any process. They match the fields of [`Fsm`], without the watch; pirates are
-/// always in handler form.
+/// The parameters of a run of pirates, equal in all processes. They match the fields of [`Fsm`], without the watch.
+/// Pirates are always in handler form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FsmParameters {
     /// The first part of the pirates' names.
