@@ -24,7 +24,7 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// A simulation.
+/// The description of a simulation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {

@@ -30,16 +30,16 @@ enum Action {
 struct Run {
     /// The file: hosts, programs, files, links and faults
     file: PathBuf,
-    /// The first seed, instead of the file's
+    /// The first seed; overrides the seed in the file
     #[arg(long)]
     seed: Option<u64>,
-    /// How many seeds to run, instead of the file's
+    /// The number of seeds to run; overrides the number in the file
     #[arg(long)]
     seeds: Option<u64>,
     /// Worker threads of the engine; results do not depend on them
     #[arg(long, default_value = "1")]
     workers: NonZeroUsize,
-    /// The simulated kernel as a shared object; it is beside this program if this is not given
+    /// The simulated kernel as a shared object; by default the one in the directory of this program
     #[arg(long)]
     preload: Option<PathBuf>,
 }

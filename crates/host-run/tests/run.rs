@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
 
-/// Runs the command on a file, in an environment that differs by its size.
+/// Runs the command on a file. The size of its environment depends on `padding`, which must not affect the results.
 fn run(file: &Path, flags: &[&str], padding: usize) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_corsair-host"));
     command.arg("run").arg(file).args(flags);
@@ -25,14 +25,14 @@ fn texts(output: &Output) -> (Option<i32>, String, String) {
     )
 }
 
-/// A file of a simulation in a directory of its own.
+/// Writes the file of a simulation in its own directory.
 fn file(directory: &tempfile::TempDir, text: &str) -> PathBuf {
     let path = directory.path().join("simulation.toml");
     fs::write(&path, text).unwrap();
     path
 }
 
-/// Runs a file on 1, 2 and 4 workers, whose outputs are equal, and returns the output.
+/// Runs a file on 1, 2 and 4 workers, checks that their outputs are equal, and returns the output.
 fn repeat(file: &Path) -> String {
     let outputs = [("1", 0), ("1", 999), ("2", 30), ("4", 7)].map(|(workers, padding)| {
         let (code, out, error) = texts(&run(file, &["--workers", workers], padding));

@@ -66,12 +66,12 @@ impl Native {
         self.run(cx);
     }
 
-    /// Ends the body: everything that it has spawned is dropped, including its sockets.
+    /// Ends the body, and drops everything that it has spawned, including its sockets.
     fn end(&mut self, state: HostState, why: Option<&str>) {
         if let (Some(net), Some(why)) = (&self.net, why) {
             net.log_error(why);
         }
-        // A destructor may panic as well; the first reason counts.
+        // A destructor may panic as well; only the first reason is reported.
         while catch_unwind(AssertUnwindSafe(|| self.tasks.clear())).is_err() {}
         let mut record = self.uplink.record();
         if record.state == HostState::Running {
@@ -165,7 +165,7 @@ impl Actor<Wire> for Native {
                     self.run(cx);
                 }
             }
-            // An actor has no disk, and no handlers of signals.
+            // An actor has no disk and no signal handlers.
             _ => {}
         }
         Flow::Continue

@@ -9,9 +9,9 @@ use std::ffi::{CString, OsString};
 use std::os::raw::{c_char, c_int};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
-/// Arguments of a program at most.
+/// The maximum number of a program's arguments.
 pub(crate) const MOST: usize = 64;
-/// The padding arguments of a program that is started.
+/// The padding argument with which a program is started.
 const PADDING: &str = "--corsair-host-padding";
 
 static COUNT: AtomicI32 = AtomicI32::new(0);
@@ -27,16 +27,17 @@ extern "C" fn remember(count: c_int, arguments: *mut *mut c_char, _: *const *con
 #[unsafe(link_section = ".init_array")]
 static REMEMBER: extern "C" fn(c_int, *mut *mut c_char, *const *const c_char) = remember;
 
-/// Arguments that are stripped by [`strip_padding`].
+/// Returns the padding arguments, which [`strip_padding`] removes.
 pub(crate) fn padding() -> impl Iterator<Item = OsString> {
     std::iter::repeat_n(OsString::from(PADDING), MOST)
 }
 
-/// Ends the arguments where the padding begins.
+/// Truncates the arguments before the padding.
 pub(crate) fn strip_padding() {
     let first = std::env::args_os().position(|argument| argument == PADDING);
     if let Some(first) = first {
-        // SAFETY: the array has more entries than that, and no thread reads it: a program calls `init` first.
+        // SAFETY: `first` is less than the number of entries in the array. No thread reads the array, because a program
+        // calls `init` first.
         unsafe {
             *ARGUMENTS.load(Ordering::Relaxed).add(first) = std::ptr::null_mut();
         }
@@ -60,7 +61,8 @@ pub(crate) fn set(host: &HostSpec) {
             .get(index)
             .and_then(|text| CString::new(text.as_str()).ok());
         let pointer = argument.map_or(std::ptr::null_mut(), CString::into_raw);
-        // SAFETY: the array has this many entries; programs stop reading it at the first null.
+        // SAFETY: the array has `space` entries, and the process has one thread. Programs stop reading at the first
+        // null.
         unsafe { *array.add(index) = pointer };
     }
 }

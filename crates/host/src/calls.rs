@@ -1,4 +1,4 @@
-//! System calls in text form: their names, and the last calls of a host.
+//! The names of system calls, and reports of a host's last calls.
 
 use std::fmt;
 
@@ -67,7 +67,7 @@ names! {
     SYS_set_mempolicy_home_node SYS_fchmodat2 SYS_mseal
 }
 
-/// The name of a call.
+/// Returns the name of a call.
 pub(crate) fn name(number: i64) -> String {
     match NAMES.iter().find(|&&(known, _)| known == number) {
         Some((_, name)) => name.trim_start_matches("SYS_").to_string(),

@@ -127,7 +127,7 @@ impl std::fmt::Debug for Memory {
     }
 }
 
-// SAFETY: the counters are atomic, and the buffers are accessed by the side whose turn it is.
+// SAFETY: the counters are atomic. The two sides take turns, and only the side whose turn it is accesses the buffers.
 unsafe impl Sync for Memory {}
 
 /// The output of a host since the previous reply.
@@ -140,8 +140,7 @@ pub(crate) struct Produced {
 }
 
 impl Channel {
-    /// Maps memory that forked processes share. It is never unmapped: there is one for each host of a
-    /// process's only simulation.
+    /// Maps memory that forked processes share. It is never unmapped, because a process runs only one simulation.
     pub(crate) fn new() -> std::io::Result<Channel> {
         Channel::map(
             -1,
@@ -150,7 +149,7 @@ impl Channel {
     }
 
     fn map(fd: i32, flags: i32) -> std::io::Result<Channel> {
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        // SAFETY: a new mapping at an address that the kernel chooses affects no existing memory.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -168,11 +167,11 @@ impl Channel {
         Ok(Channel(unsafe { &*memory.cast::<Memory>() }))
     }
 
-    /// Memory in a file, whose descriptor processes inherit that execute another program.
+    /// Creates the memory in a file, so that a process that executes another program can inherit its descriptor.
     pub(crate) fn with_file() -> std::io::Result<(Channel, i32)> {
         // SAFETY: the name ends with a zero byte.
         let fd = unsafe { libc::memfd_create(c"corsair-channel".as_ptr(), libc::MFD_CLOEXEC) };
-        // SAFETY: the descriptor is ours.
+        // SAFETY: this function has just created the descriptor.
         if fd < 0 || unsafe { libc::ftruncate(fd, size_of::<Memory>() as i64) } != 0 {
             return Err(std::io::Error::last_os_error());
         }
@@ -233,7 +232,7 @@ impl Channel {
         let memory = self.0;
         let started = std::time::Instant::now();
         let mut answered = memory.reply.wait_for(Some(seconds));
-        // A wait may also end for no reason.
+        // A wait may also end spuriously.
         while !answered && started.elapsed().as_secs() < seconds.into() {
             answered = memory.reply.wait_for(Some(1));
         }
@@ -256,7 +255,7 @@ impl Channel {
         let memory = self.0;
         let output = (memory.output_len.swap(0, Ordering::AcqRel) as usize).min(OUTPUT);
         let log = (memory.log_len.swap(0, Ordering::AcqRel) as usize).min(LOG);
-        // SAFETY: the process has answered or is gone, so it does not write.
+        // SAFETY: the process has answered or has ended, so it does not write.
         unsafe {
             produced
                 .packets
@@ -273,7 +272,7 @@ impl Channel {
             return;
         }
         if memory.is_gone.load(Ordering::Acquire) == 0 {
-            // SAFETY: the process was forked by the zygote, which has not reaped it yet, so the number is its own.
+            // SAFETY: the zygote has forked this process and has not reaped it, so no other process has its id.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             while memory.is_gone.load(Ordering::Acquire) == 0 {
                 memory.gone.wait_for(Some(1));
@@ -305,7 +304,7 @@ impl Channel {
     /// Returns the last calls of the process, in order.
     pub(crate) fn calls(&self) -> Vec<Call> {
         let stored = self.0.stored.load(Ordering::Acquire) as usize;
-        // SAFETY: the process has answered or is gone, so it does not write; all bit patterns are valid calls.
+        // SAFETY: the process has answered or has ended, so it does not write. All bit patterns are valid calls.
         let recent = unsafe { &*self.0.recent.get() };
         let first = stored.saturating_sub(CALLS);
         (first..stored).map(|index| recent[index % CALLS]).collect()
@@ -345,7 +344,7 @@ impl Channel {
             _ => Command::Step,
         };
         let length = memory.input_len.load(Ordering::Relaxed) as usize;
-        // SAFETY: the simulation has raised the flag and now waits for the reply.
+        // SAFETY: the simulation has raised the flag, and does not write until it has the reply.
         let input = unsafe { (&*memory.input.get())[..length].to_vec() };
         (command, memory.time.load(Ordering::Relaxed), input)
     }
@@ -364,7 +363,7 @@ impl Channel {
     /// Stores a call for reports.
     pub(crate) fn store_call(&self, call: Call) {
         let stored = self.0.stored.load(Ordering::Relaxed);
-        // SAFETY: one thread of the process has the baton, and the simulation reads when it has answered.
+        // SAFETY: only the thread with the baton calls this. The simulation reads only after the process has answered.
         unsafe { (&mut *self.0.recent.get())[stored as usize % CALLS] = call };
         self.0.stored.store(stored + 1, Ordering::Release);
     }
@@ -407,7 +406,7 @@ impl Channel {
             start + bytes.len() <= capacity,
             "one record exceeds the channel"
         );
-        // SAFETY: the range is within the buffer, and the simulation waits for the reply.
+        // SAFETY: the range is within the buffer, and the simulation does not read until it has the reply.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.add(start), bytes.len()) };
         length.store((start + bytes.len()) as u32, Ordering::Release);
     }

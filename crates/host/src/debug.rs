@@ -6,11 +6,11 @@ use std::path::PathBuf;
 /// The values of the variables.
 #[derive(Debug, Default)]
 pub(crate) struct Debug {
-    /// The host that stops, and when.
+    /// The host to stop for a debugger, and the time in nanoseconds.
     pub stop: Option<(usize, u64)>,
     /// For each host, whether each call is logged.
     pub traced: Vec<bool>,
-    /// The file that packets are written to.
+    /// The file to which packets are written.
     pub packets: Option<PathBuf>,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// Whatever these settings are, a program may rely only on the guarantees in the manual of `fsync`. Data that was not
 /// synced may be lost at a [power loss](crate::Fault::power_loss), in any order and in units of 512 bytes. A name that
-/// was created, changed or removed is durable when its directory was synced.
+/// was created, changed or removed is durable once its directory has been synced.
 ///
 /// ```
 /// use corsair_host::Disk;
@@ -67,7 +67,7 @@ impl Disk {
             .collect()
     }
 
-    /// The settings that [`Disk::to_bytes`] wrote.
+    /// Reads the settings that [`Disk::to_bytes`] has written.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Disk> {
         let mut reader = crate::packet::Reader(bytes);
         Some(Disk {
@@ -118,7 +118,7 @@ impl Disk {
         }
     }
 
-    /// Reads of 1,000 that fail with `EIO`.
+    /// Sets how many of 1,000 reads fail with `EIO`.
     #[must_use]
     pub const fn read_errors(self, per_thousand: u32) -> Disk {
         Disk {
@@ -127,7 +127,7 @@ impl Disk {
         }
     }
 
-    /// Writes of 1,000 that fail with `EIO`.
+    /// Sets how many of 1,000 writes fail with `EIO`.
     #[must_use]
     pub const fn write_errors(self, per_thousand: u32) -> Disk {
         Disk {

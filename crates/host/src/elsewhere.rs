@@ -1,5 +1,5 @@
-//! Platforms on which programs cannot be simulated: the same names, so that tests compile, and a clear error. No
-//! [`Sim`] can exist there.
+//! The public interface on platforms that cannot simulate programs. Tests compile there, and fail with a clear error.
+//! No [`Sim`] can exist.
 
 use crate::disk::Disk;
 use crate::error::SimError;

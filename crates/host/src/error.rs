@@ -3,16 +3,16 @@
 use crate::state::HostState;
 use corsair::Time;
 
-/// Why a simulation failed.
+/// The reason why a simulation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// Programs can be simulated on Linux with glibc on x86-64 only.
+    /// The platform is not supported: programs can be simulated only on Linux with glibc on x86-64.
     #[error(
         "hosts can be simulated on Linux x86-64 with glibc only; skip this test elsewhere with #[cfg(...)]"
     )]
     Platform,
-    /// The simulation was not started by the test attribute or [`init`](crate::init).
+    /// The process was not prepared by the test attribute or [`init`](crate::init).
     #[error(
         "a simulation needs a process of its own: use #[corsair_host::test], or call corsair_host::init() first in main"
     )]

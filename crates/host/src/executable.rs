@@ -1,7 +1,7 @@
 //! Programs of this machine as hosts: executed with the simulated kernel preloaded as a shared object.
 //!
-//! The zygote writes what the process has to know into a file in memory, and executes the program. The shared object
-//! ([`preload`]) reads it before the program's own code runs, and makes the process a host.
+//! The zygote writes the configuration of the process into a file in memory, and executes the program. The shared
+//! object ([`preload`]) reads it before the program's own code runs, and makes the process a host.
 #![allow(unsafe_code, reason = "executes programs")]
 
 use crate::channel::Channel;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Names the descriptor of the file that the process reads.
+/// An environment variable with the descriptor of the file that the process reads.
 const BOOT: &str = "CORSAIR_HOST_BOOT";
 
 /// A program of this machine.
@@ -27,15 +27,15 @@ pub(crate) struct Executable {
     pub path: PathBuf,
     /// The shared object with the simulated kernel.
     pub preload: PathBuf,
-    /// Directories and files of this machine that it may read.
+    /// The directories and files of this machine that the program may read.
     pub readable: Vec<PathBuf>,
-    /// The program's own environment variables.
+    /// The additional environment variables of the program.
     pub environment: Vec<(String, String)>,
-    /// The channel's file.
+    /// The descriptor of the channel's file.
     pub channel_fd: i32,
 }
 
-/// The start of a host.
+/// The parameters of a host's start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boot {
     pub host: usize,
@@ -45,9 +45,10 @@ pub(crate) struct Boot {
     pub lost_power: bool,
 }
 
-/// Says why a program cannot be simulated; nothing if it can.
+/// Checks that a program can be simulated, and returns the reason if it cannot.
 ///
-/// A program that ignores the shared object would run on the real machine, so each way to ignore it is refused.
+/// A program that ignores the shared object would run on the real machine, so every kind of program that would ignore
+/// it is refused.
 pub(crate) fn check(path: &Path) -> Result<(), String> {
     let name = path.display();
     let failed = |error: std::io::Error| format!("{name} cannot be read: {error}");
@@ -89,7 +90,7 @@ fn memchr_find(image: &[u8], part: &[u8]) -> bool {
     image.windows(part.len()).any(|window| window == part)
 }
 
-/// Executes the program of a host in this process, which has one thread. Returns only if that fails.
+/// Executes the program of a host in this process, which has one thread. Returns only if the execution fails.
 pub(crate) fn execute(world: &World, executable: &Executable, boot: Boot) -> std::io::Error {
     let file = match write_boot(world, executable, boot) {
         Ok(file) => file,
@@ -119,7 +120,7 @@ pub(crate) fn execute(world: &World, executable: &Executable, boot: Boot) -> std
         environment.retain(|entry| !entry.as_bytes().starts_with(prefix.as_bytes()));
         environment.push(to_c(format!("{prefix}{value}").as_ref()));
     }
-    // Last, so that the others stay in place when these are removed.
+    // Appended last, so that removing these variables does not move the others.
     environment.push(to_c(
         format!("LD_PRELOAD={}", executable.preload.display()).as_ref(),
     ));
@@ -131,12 +132,12 @@ pub(crate) fn execute(world: &World, executable: &Executable, boot: Boot) -> std
     };
     let (arguments_of, environment_of) = (pointers(&arguments), pointers(&environment));
     let keep_open = [file, executable.channel_fd, world.medium.fd()];
-    // SAFETY: the set and the limit are initialized; the arrays end with null and outlive the call.
+    // SAFETY: the signal set and the limit are initialised. The arrays end with null and outlive the call.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
         libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
-        // Where memory is mapped depends on the limit of the stack.
+        // The stack limit determines where the kernel maps memory.
         let limit = libc::rlimit {
             rlim_cur: 8 << 20,
             rlim_max: libc::RLIM_INFINITY,
@@ -156,7 +157,7 @@ pub(crate) fn execute(world: &World, executable: &Executable, boot: Boot) -> std
     std::io::Error::last_os_error()
 }
 
-/// Appends numbers and texts.
+/// Appends numbers and texts to bytes.
 #[derive(Default)]
 struct Writer(Vec<u8>);
 
@@ -180,7 +181,7 @@ fn text(reader: &mut Reader<'_>) -> Option<String> {
     Some(String::from_utf8_lossy(bytes(reader)?).into_owned())
 }
 
-/// Writes a file in memory with what the process has to know. Returns its descriptor.
+/// Writes the configuration of the process into a file in memory. Returns the file's descriptor.
 fn write_boot(world: &World, executable: &Executable, boot: Boot) -> std::io::Result<i32> {
     let mut writer = Writer::default();
     let numbers = [
@@ -229,11 +230,11 @@ fn write_boot(world: &World, executable: &Executable, boot: Boot) -> std::io::Re
     }
 }
 
-/// The contents of the file with this descriptor, which is closed.
+/// Reads the complete file with this descriptor, and closes it.
 fn read_all(fd: i32) -> Vec<u8> {
     let mut all = vec![];
     let mut part = [0u8; 4096];
-    // SAFETY: the buffer is valid for writes; the descriptor is of no further use.
+    // SAFETY: the buffer is valid for writes, and the descriptor is not used after it is closed.
     unsafe {
         libc::lseek(fd, 0, libc::SEEK_SET);
         loop {
@@ -248,7 +249,7 @@ fn read_all(fd: i32) -> Vec<u8> {
     all
 }
 
-/// The world as the process of a host sees it, and its start.
+/// Reads the world and the start parameters from the file.
 fn read_boot(reader: &mut Reader<'_>) -> Option<(World, Boot)> {
     let boot = Boot {
         host: reader.u64()? as usize,

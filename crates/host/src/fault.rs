@@ -3,15 +3,15 @@
 use crate::disk::Disk;
 use crate::state::HostId;
 
-/// A fault, or the end of one. [`Sim::at`](crate::Sim::at) schedules it.
+/// A fault, or the end of a fault. [`Sim::at`](crate::Sim::at) schedules it.
 ///
 /// | fault | process | connections of peers | memory | files |
 /// |---|---|---|---|---|
 /// | [`kill`](Fault::kill) | ends | closed by the host's kernel, then refused | lost | stay |
-/// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost | lose what was not synced |
+/// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost | unsynced data is lost |
 /// | [`partition`](Fault::partition) | runs | silent until it heals or a time-out | stays | stay |
-/// | [`signal`](Fault::signal) | runs its handler, or ends | as the program does | as the program does | stay |
-/// | [`disk`](Fault::disk) | runs | stay | stays | as the settings say |
+/// | [`signal`](Fault::signal) | runs its handler, or ends | depend on the program | depends on the program | stay |
+/// | [`disk`](Fault::disk) | runs | stay | stays | depend on the settings |
 #[derive(Clone, Debug)]
 pub struct Fault(pub(crate) Kind);
 
@@ -20,9 +20,9 @@ pub struct Fault(pub(crate) Kind);
 pub enum Power {
     /// The program is killed; the host's kernel closes its connections.
     Kill,
-    /// The host is off at once.
+    /// The host loses power immediately.
     Loss,
-    /// The host is switched on, and its program started.
+    /// The host is switched on, and its program is started.
     Start,
 }
 

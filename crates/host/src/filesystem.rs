@@ -38,7 +38,7 @@ const CHECKPOINT_AFTER: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dirty {
     Pages(BTreeSet<u64>),
-    /// Any page: a program writes through a mapping, or the process that knew the pages has ended.
+    /// Any page may differ: a program writes through a mapping, or the process that knew the dirty pages has ended.
     Any,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Inode {
 }
 
 impl Inode {
-    /// Bytes of the content.
+    /// Returns the size of the content in bytes.
     pub(crate) fn size(&self) -> u64 {
         match &self.node {
             Node::File { size, .. } => *size,
@@ -136,7 +136,7 @@ pub(crate) struct Edit {
     pub after: Option<Ino>,
 }
 
-/// Changes of names that are made together.
+/// Changes of names that become durable together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     edits: Vec<Edit>,
@@ -155,15 +155,15 @@ pub(crate) struct FileSystem {
     pins: BTreeMap<Ino, u32>,
     /// Inodes without a name, which exist while descriptors or pending changes refer to them.
     nameless: BTreeSet<Ino>,
-    /// Bytes of all files.
+    /// The total size of all files in bytes.
     used: u64,
-    /// Bytes of the journal at the last checkpoint.
+    /// The size of the journal at the last checkpoint, in bytes.
     checkpoint: usize,
 }
 
 impl FileSystem {
     /// Opens the file system in a medium, in the state in which the last process left it, or with only a root
-    /// directory. The journal is mapped at this address; with 0, anywhere.
+    /// directory. The journal is mapped at `address`, or anywhere if it is 0.
     pub(crate) fn open(medium: Medium, address: usize) -> io::Result<FileSystem> {
         let journal = Journal::new(medium.map_journal(address)?);
         let records = journal.records();
@@ -219,7 +219,7 @@ impl FileSystem {
         }
     }
 
-    /// False for an inode that was removed and is only open.
+    /// Returns false if the inode was removed and exists only because it is open.
     pub(crate) fn has_name(&self, ino: Ino) -> bool {
         self.inodes.get(&ino).is_some_and(|inode| inode.links > 0)
     }
@@ -245,7 +245,7 @@ impl FileSystem {
         Some(if path.is_empty() { b"/".to_vec() } else { path })
     }
 
-    /// Bytes of all files.
+    /// Returns the total size of all files in bytes.
     pub(crate) fn used(&self) -> u64 {
         self.used
     }
@@ -363,7 +363,7 @@ impl FileSystem {
         {
             self.used = self.used - *size + new;
             if new < *size {
-                // What is on the disk there is to be zero when the file grows again.
+                // If the file grows again, the truncated range must be zero on the disk, so it is dirty.
                 dirty.mark(new, (*size).max(*durable));
             }
             *size = new;
@@ -455,7 +455,7 @@ impl FileSystem {
         });
     }
 
-    /// Marks a file as mapped. Writes through a mapping are not seen, so any page may be dirty from then on.
+    /// Marks a file as mapped. Writes through a mapping cannot be observed, so any page may be dirty from then on.
     pub(crate) fn map(&mut self, ino: Ino, is_written: bool) {
         self.open_inode(ino);
         if let Some(inode) = self.inodes.get_mut(&ino)
@@ -467,7 +467,7 @@ impl FileSystem {
         }
     }
 
-    /// A descriptor refers to the inode.
+    /// Adds the reference of a descriptor.
     pub(crate) fn open_inode(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.opens += 1;
@@ -482,7 +482,7 @@ impl FileSystem {
         self.free_nameless();
     }
 
-    /// Frees inodes that nothing refers to.
+    /// Frees inodes without a name to which nothing refers.
     fn free_nameless(&mut self) {
         let is_free = |ino: &Ino| {
             !self.pins.contains_key(ino)

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Names the test for which this process was started.
+/// An environment variable with the name of the test for which this process was started.
 const TEST: &str = "CORSAIR_HOST_TEST";
 
 /// If this variable is set, the digest of each seed is printed.
@@ -34,11 +34,11 @@ pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> 
         "--include-ignored",
         "--test-threads=1",
     ]);
-    // Repeated, so that there is space for the arguments of programs.
+    // The name is repeated to provide space for the arguments of programs.
     command.args(std::iter::repeat_n(name, crate::arguments::MOST));
     command.env(TEST, name).env("RUST_TEST_THREADS", "1");
     if crate::debug::stops() {
-        // Nothing is captured, so that the message of a stopped host is seen.
+        // The output is not captured, so that the message of a stopped host is visible.
         let status = command.status();
         assert!(
             status.is_ok_and(|status| status.success()),
@@ -158,7 +158,7 @@ fn fork_simulation(
         what,
         source: std::io::Error::last_os_error(),
     };
-    // SAFETY: a new mapping touches no existing memory; all-zero is a valid `Answer`.
+    // SAFETY: a new mapping affects no existing memory, and all-zero bytes are a valid `Answer`.
     let answer = unsafe {
         let memory = libc::mmap(
             std::ptr::null_mut(),
@@ -174,22 +174,22 @@ fn fork_simulation(
         &*memory.cast::<Answer>()
     };
     let _ = std::io::Write::flush(&mut std::io::stdout());
-    // SAFETY: the other thread of a test's process, if there is one, waits for this one and holds no lock.
+    // SAFETY: the other thread of a test's process, if there is one, waits for this thread and holds no lock.
     let pid = match unsafe { libc::fork() } {
         -1 => return Err(system("the simulation's process")),
         0 => run_forked(seed, workers, body, answer),
         pid => pid,
     };
     let mut status = 0;
-    // SAFETY: the process is a child; the status is valid for a write.
+    // SAFETY: the process is a child of this one, and the status is valid for a write.
     while unsafe { libc::waitpid(pid, &mut status, 0) } < 0 {}
     let is_complete = answer.is_complete.load(Ordering::Acquire) == 1;
     let length = answer.length.load(Ordering::Acquire) as usize;
-    // SAFETY: the other process has ended.
+    // SAFETY: the forked process has ended, so it does not write.
     let text =
         unsafe { String::from_utf8_lossy(&(&*answer.text.get())[..length.min(TEXT)]).into_owned() };
     let digest = answer.digest.load(Ordering::Relaxed);
-    // SAFETY: no reference to the mapping is left.
+    // SAFETY: no reference to the mapping is used afterwards.
     unsafe {
         libc::munmap(
             std::ptr::from_ref(answer).cast_mut().cast(),
@@ -208,7 +208,7 @@ fn fork_simulation(
     })
 }
 
-/// The fork: runs the simulation, writes its answer and ends.
+/// Runs the simulation in the fork, writes the answer, and exits.
 fn run_forked(
     seed: u64,
     workers: NonZeroUsize,
@@ -236,7 +236,7 @@ fn run_forked(
     if let Some(failure) = failure {
         let bytes = failure.as_bytes();
         let count = bytes.len().clamp(1, TEXT);
-        // SAFETY: the parent reads when this process has ended.
+        // SAFETY: the parent reads only after this process has ended.
         unsafe {
             (&mut *answer.text.get())[..bytes.len().min(TEXT)]
                 .copy_from_slice(&bytes[..bytes.len().min(TEXT)])
@@ -246,6 +246,6 @@ fn run_forked(
     drop(sim);
     answer.is_complete.store(1, Ordering::Release);
     let _ = std::io::Write::flush(&mut std::io::stdout());
-    // SAFETY: ends the process without the harness's cleanup, which is the parent's.
+    // SAFETY: exits without the cleanup of the test harness, which belongs to the parent.
     unsafe { libc::_exit(0) }
 }

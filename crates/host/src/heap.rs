@@ -10,19 +10,19 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
 
 const HEADER: usize = 16;
-/// The address space of a zone. Pages are committed when they are accessed.
+/// The size of a zone's address space in bytes. Pages are committed when they are accessed.
 const ZONE_SIZE: usize = 1 << 40;
-/// The size from which on freed blocks return their pages.
+/// The minimum size in bytes of freed blocks that return their pages to the system.
 const LARGE: usize = 1 << 20;
 
 /// A heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zone {
-    /// The C library's.
+    /// The heap of the C library.
     Process = 0,
-    /// Memory that the user's function allocates while it builds a simulation, such as captures of closures.
+    /// Allocations of the user's function while it builds a simulation, such as captures of closures.
     Simulation = 1,
-    /// A host.
+    /// Allocations of the program that runs on a host.
     Host = 2,
 }
 
@@ -31,7 +31,7 @@ const SIMULATION_END: usize = SIMULATION_BASE + ZONE_SIZE;
 const HOST_BASE: usize = 0x2000_0000_0000;
 const HOST_END: usize = HOST_BASE + ZONE_SIZE;
 
-/// Free lists of blocks by size class, and the end of what has been used.
+/// The free lists of a zone by size class, the end of the used memory, and the end of the zone.
 struct State {
     top: usize,
     end: usize,
@@ -40,7 +40,7 @@ struct State {
 
 struct SharedHeap(UnsafeCell<[State; 2]>);
 
-// SAFETY: `ZONE` says that a thread is in a zone, and only one thread of a process is in a zone at a time.
+// SAFETY: a thread accesses only the zone in its `ZONE`, and only one thread of a process is in a zone at a time.
 unsafe impl Sync for SharedHeap {}
 
 static STATE: SharedHeap = SharedHeap(UnsafeCell::new(
@@ -75,7 +75,7 @@ fn base(zone: Zone) -> usize {
 
 /// Maps a zone if it is not mapped.
 fn prepare(zone: Zone) {
-    // SAFETY: the calling thread is about to be the only one in the zone.
+    // SAFETY: the caller ensures that no other thread is in the zone.
     let state = unsafe { &mut (*STATE.0.get())[zone as usize - 1] };
     if state.end != 0 {
         return;
@@ -84,7 +84,7 @@ fn prepare(zone: Zone) {
     let flags =
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: `MAP_FIXED_NOREPLACE` fails instead of replacing what is mapped there.
+    // SAFETY: `MAP_FIXED_NOREPLACE` fails instead of replacing existing mappings.
     let mapped = unsafe {
         raw(
             libc::SYS_mmap,
@@ -118,7 +118,7 @@ fn class(size: usize) -> (usize, usize) {
     )
 }
 
-/// The zone that an address belongs to.
+/// Returns the zone that an address belongs to.
 fn zone_of(address: usize) -> Zone {
     match address {
         SIMULATION_BASE..SIMULATION_END => Zone::Simulation,
@@ -127,12 +127,12 @@ fn zone_of(address: usize) -> Zone {
     }
 }
 
-/// Allocates `size` bytes in a zone; null if there is no memory. The flag says whether the memory is zeroed.
+/// Allocates `size` bytes in a zone; null if there is no memory. The flag is true if the memory is zeroed.
 unsafe fn allocate_in(zone: Zone, size: usize, align: usize) -> (*mut u8, bool) {
-    // SAFETY: the calling thread is the only one in the zone.
+    // SAFETY: the calling thread is in the zone, and no other thread is.
     let state = unsafe { &mut (*STATE.0.get())[zone as usize - 1] };
     let align = align.max(16);
-    // The address after the header is aligned by moving it up within the block.
+    // The block has additional space so that the address after the header can be aligned.
     let Some(wanted) = size
         .checked_add(HEADER + align - 16)
         .filter(|&size| size < ZONE_SIZE / 2)
@@ -156,7 +156,7 @@ unsafe fn allocate_in(zone: Zone, size: usize, align: usize) -> (*mut u8, bool) 
         }
     };
     let address = (block + HEADER).next_multiple_of(align);
-    // SAFETY: the header lies in the block, before the address.
+    // SAFETY: the header is within the block, in front of the address.
     unsafe {
         *((address - 16) as *mut usize) = block;
         *((address - 8) as *mut usize) = class << 48 | size;
@@ -166,7 +166,7 @@ unsafe fn allocate_in(zone: Zone, size: usize, align: usize) -> (*mut u8, bool) 
 
 /// Returns the start of a block, its class and the requested size.
 unsafe fn header(address: usize) -> (usize, usize, usize) {
-    // SAFETY: the caller passes an address that `allocate_in` returned, behind a header.
+    // SAFETY: the caller passes an address that `allocate_in` has returned, so a header precedes it.
     let (block, word) = unsafe {
         (
             *((address - 16) as *const usize),
@@ -187,11 +187,11 @@ unsafe extern "C" {
 unsafe fn release(address: usize) {
     let zone = zone_of(address);
     if ZONE.get() != zone {
-        // Freed by a thread beside the simulation, for instance while the C library ends a thread. Reusing the
-        // block would make addresses depend on when that was.
+        // The block was freed by a thread outside of the zone, for instance while the C library ends a thread. It is
+        // not reused, because addresses would then depend on the time of this call.
         return;
     }
-    // SAFETY: the address came from `allocate_in`, and the calling thread is the only one in the zone.
+    // SAFETY: `allocate_in` has returned the address, and the calling thread is the only one in the zone.
     unsafe {
         let (block, class, size) = header(address);
         if size >= LARGE {
@@ -219,7 +219,7 @@ fn or_no_memory(address: *mut u8) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     match ZONE.get() {
-        // SAFETY: passes the arguments on.
+        // SAFETY: passes on the caller's arguments.
         Zone::Process => unsafe { __libc_malloc(size) },
         // SAFETY: the calling thread is in the zone.
         zone => or_no_memory(unsafe { allocate_in(zone, size, 16) }.0),
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let zone = ZONE.get();
     if zone == Zone::Process {
-        // SAFETY: passes the arguments on.
+        // SAFETY: passes on the caller's arguments.
         return unsafe { __libc_calloc(count, size) };
     }
     let Some(size) = count.checked_mul(size) else {
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 /// The C library's `realloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: `old` is null or came from the allocator that its address says.
+    // SAFETY: `old` is null, or belongs to the allocator that `zone_of` returns.
     unsafe {
         if zone_of(old as usize) == Zone::Process {
             if ZONE.get() == Zone::Process || !old.is_null() {
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 /// The C library's `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(old: *mut c_void) {
-    // SAFETY: `old` is null or came from the allocator that its address says.
+    // SAFETY: `old` is null, or belongs to the allocator that `zone_of` returns.
     unsafe {
         match zone_of(old as usize) {
             Zone::Process => __libc_free(old),
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn free(old: *mut c_void) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     match ZONE.get() {
-        // SAFETY: passes the arguments on.
+        // SAFETY: passes on the caller's arguments.
         Zone::Process => unsafe { __libc_memalign(align, size) },
         // SAFETY: the calling thread is in the zone.
         zone => or_no_memory(unsafe { allocate_in(zone, size, align.next_power_of_two()) }.0),
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
 /// The C library's `aligned_alloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    // SAFETY: passes the arguments on.
+    // SAFETY: passes on the caller's arguments.
     unsafe { memalign(align, size) }
 }
 
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, siz
     if !align.is_power_of_two() || align < size_of::<usize>() {
         return libc::EINVAL;
     }
-    // SAFETY: `out` is valid for a write, as the standard demands.
+    // SAFETY: the C standard requires that `out` is valid for a write.
     unsafe {
         let address = memalign(align, size);
         if address.is_null() {
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
             let next = libc::dlsym(libc::RTLD_NEXT, c"malloc_usable_size".as_ptr());
             std::mem::transmute::<*mut c_void, Usable>(next)(address)
         },
-        // SAFETY: the address came from `allocate_in`.
+        // SAFETY: `allocate_in` has returned the address.
         _ => unsafe { header(address as usize).2 },
     }
 }
@@ -367,7 +367,7 @@ mod tests {
         let kept = (1..200).all(|n| blocks[n - 1][..n * 37].iter().all(|&byte| byte == n as u8));
         drop(blocks);
         let layout = std::alloc::Layout::from_size_align(100, 4096).unwrap();
-        // SAFETY: the layout is not empty, and the block is freed with it.
+        // SAFETY: the layout is not empty, and the block is freed with this layout.
         let page = unsafe {
             let block = std::alloc::alloc_zeroed(layout);
             let address = block as usize;

@@ -14,11 +14,11 @@ use std::sync::OnceLock;
 
 /// The name of the copy in `/proc/self/maps`.
 pub(crate) const MAPPED_NAME: &str = "/memfd:corsair-host";
-/// Names the program of which this process runs a copy.
+/// An environment variable with the path of the program of which this process runs a copy.
 const PROGRAM: &str = "CORSAIR_HOST_PROGRAM";
 const BASE: u64 = 1 << 46;
 
-/// Addresses below this belong to programs that are not position-independent.
+/// The end of the addresses at which programs that are not position-independent are loaded.
 const LOW: u64 = 1 << 32;
 
 /// True if this process runs at the fixed address.
@@ -30,12 +30,12 @@ pub(crate) fn is_fixed() -> bool {
 
 static PATH: OnceLock<PathBuf> = OnceLock::new();
 
-/// Says which program this process runs, where it is not the one that was started.
+/// Sets the path of the program, if this process executes another file.
 pub(crate) fn set_program(path: &Path) {
     let _ = PATH.set(path.to_owned());
 }
 
-/// The program on disk.
+/// Returns the path of the program on disk.
 pub fn program() -> &'static PathBuf {
     PATH.get_or_init(|| {
         let named = std::env::var_os(PROGRAM).map(PathBuf::from);
@@ -90,7 +90,7 @@ fn copy() -> Result<i32, String> {
         if fd < 0 {
             return Err(failed(io::Error::last_os_error()));
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: this function has just created the descriptor, so no other code owns it.
         let mut file = unsafe { std::fs::File::from_raw_fd(fd) };
         file.write_all(&image).map_err(failed)?;
         let fd = file.as_raw_fd();
@@ -102,7 +102,7 @@ fn copy() -> Result<i32, String> {
 
 /// Returns a command that runs this program at the fixed address.
 ///
-/// Fails if this process was started in that way but is at another address, so that there is no endless loop.
+/// Fails if this process was started by such a command and is not at the fixed address, to avoid an endless loop.
 pub(crate) fn command() -> Result<Command, String> {
     if std::env::var_os(PROGRAM).is_some() {
         return Err(

@@ -2,7 +2,7 @@
 //!
 //! Every call of a program is a number and six arguments, as for the real kernel, whether it came through a symbol of
 //! the C library ([`crate::symbols`]) or was caught by the filter ([`trap`]). [`call`] serves it. A call that has to
-//! wait returns the reason; the thread then passes the baton on, and repeats the call when it is woken.
+//! wait returns the reason for the wait. The thread then passes the baton on, and repeats the call when it is woken.
 #![allow(
     unsafe_code,
     reason = "reads and writes the memory that calls point to"
@@ -55,9 +55,9 @@ pub(crate) enum Step {
     Wait(Wait),
     /// The call is repeated after a microsecond.
     Linger,
-    /// Other threads run first; then this is the result of the calling thread.
+    /// Other threads run first; then the call returns this result.
     Yield(isize),
-    /// The calling thread raises this signal, and the call returns the result of that.
+    /// The calling thread raises this signal, and the call returns the result of `raise`.
     Raise(i32),
     /// The call is not simulated.
     Unsupported,
@@ -70,7 +70,7 @@ pub(crate) enum Step {
 pub(crate) struct Wait {
     /// The events that wake the thread.
     pub on: On,
-    /// The time that wakes the thread; [`NEVER`] if there is none.
+    /// The time at which the thread is woken; [`NEVER`] for no limit.
     pub until: u64,
 }
 
@@ -104,9 +104,9 @@ pub(crate) enum Waking {
 pub(crate) struct Attempt {
     /// The time limit, computed at the first attempt.
     until: Option<u64>,
-    /// The thread was woken because its limit was reached.
+    /// True if the thread was woken because its limit was reached.
     pub timed_out: bool,
-    /// The thread was woken for another reason.
+    /// True if the thread was woken for another reason.
     pub woken: bool,
 }
 
@@ -128,15 +128,15 @@ pub(crate) struct Kernel {
     descriptors: descriptors::Descriptors,
     inet: inet::Inet,
     unix: unix::Names,
-    /// The times at which to check objects again.
+    /// The times at which objects must be checked again.
     timers: BTreeSet<(u64, Id)>,
     memory: memory::Regions,
     files: FileSystem,
     disk: Disk,
     locks: locks::Locks,
-    /// The start of relative paths.
+    /// The directory at which relative paths start.
     directory: Ino,
-    /// Permissions that new files do not get.
+    /// The permissions that new files do not get (`umask`).
     mask: u32,
     calls: u64,
     /// A hash of all calls, with their times and results.
@@ -147,7 +147,7 @@ pub(crate) struct Kernel {
     pub started: Vec<threads::Started>,
     /// Names of threads for the log.
     thread_names: BTreeMap<usize, String>,
-    /// The process was stopped for a debugger.
+    /// True if the process was stopped for a debugger.
     has_stopped: bool,
 }
 
@@ -169,7 +169,7 @@ impl Random {
 /// The kernel of this process, if it is a host.
 struct Own(UnsafeCell<Option<Kernel>>);
 
-// SAFETY: `with` is called by the thread that has the baton, and by the machine's thread while no other has it.
+// SAFETY: only the thread that has the baton calls `with`, or the machine's thread while no other thread has the baton.
 unsafe impl Sync for Own {}
 
 static OWN: Own = Own(UnsafeCell::new(None));
@@ -196,7 +196,7 @@ pub(crate) fn outside<T>(act: impl FnOnce() -> T) -> T {
 
 /// Turns this process into a host.
 pub(crate) fn install(kernel: Kernel) {
-    // SAFETY: called once, by the only thread of a process that was just forked.
+    // SAFETY: called once, by the only thread of a process that has just been forked.
     unsafe { *OWN.0.get() = Some(kernel) };
 }
 
@@ -205,8 +205,8 @@ pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
     if BORROWED.replace(true) {
         fatal("the simulated kernel was entered from within itself");
     }
-    // SAFETY: one thread of the process has the baton, which is this one, and `BORROWED` excludes a second
-    // reference on it. No reference outlives the closure, and the baton is not passed on within it.
+    // SAFETY: only one thread of the process has the baton, which is this one, and `BORROWED` excludes a second
+    // reference on it. The reference ends with the closure, which does not pass the baton on.
     let Some(kernel) = (unsafe { &mut *OWN.0.get() }) else {
         fatal("this process is not a host");
     };
@@ -215,15 +215,15 @@ pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
     result
 }
 
-/// Ends the process with a message, without relying on anything else.
+/// Ends the process with a message, without allocating memory.
 pub(crate) fn fatal(message: &str) -> ! {
-    // Nothing is allocated: the allocator may be what has failed.
+    // Nothing is allocated, because the allocator may be the cause of the failure.
     for text in ["corsair-host: ", message, "\n"] {
         let arguments = args([2, text.as_ptr() as usize, text.len()]);
         // SAFETY: the text is valid for reads.
         unsafe { raw(libc::SYS_write, arguments) };
     }
-    // SAFETY: the process ends.
+    // SAFETY: the call takes no pointers, and ends the process.
     unsafe {
         raw(libc::SYS_exit_group, [134, 0, 0, 0, 0, 0]);
     }
@@ -270,7 +270,7 @@ pub(crate) fn call(number: i64, args: Args) -> isize {
 /// The address at which the journal of the disk is mapped.
 const JOURNAL: usize = 0x2800_0000_0000;
 
-/// The disk of a host that is switched on.
+/// Opens the disk of a host that is switched on.
 fn boot_disk(
     world: &World,
     host: usize,
@@ -373,7 +373,7 @@ impl Kernel {
         }
     }
 
-    /// Stops the process for a debugger, if its time has come.
+    /// Stops the process for a debugger, if the time to stop has come.
     fn stop_for_debugger(&mut self) {
         let Some((host, time)) = self.world.debug.stop else {
             return;
@@ -407,7 +407,7 @@ impl Kernel {
         self.channel.end(ending);
     }
 
-    /// Sets the only time at which an object is checked again.
+    /// Sets the time at which an object is checked again; it replaces the previous time.
     fn set_timer(&mut self, at: u64, id: Id) {
         let Some(object) = self.descriptors.get_mut(id) else {
             return;
@@ -421,7 +421,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the next time at which something happens without a call.
+    /// Returns the time of the next event that does not come from a call or a packet.
     fn next(&self) -> u64 {
         let timer = self.timers.first().map_or(NEVER, |&(at, _)| at);
         timer
@@ -429,7 +429,7 @@ impl Kernel {
             .min(self.scheduler.next_limit())
     }
 
-    /// Does the due work, apart from running threads.
+    /// Handles due packets, timers and time limits, without running threads.
     fn catch_up(&mut self) {
         while let Some(packet) = self.inet.take_loopback(self.now) {
             self.receive(packet);

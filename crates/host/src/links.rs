@@ -52,7 +52,7 @@ impl Links {
         });
     }
 
-    /// Ends, at a time, the partitions that part hosts of one group from hosts of the other.
+    /// Ends, at a time, the partitions between hosts of one group and hosts of the other.
     pub(crate) fn heal(&self, at: Time, groups: [Vec<u32>; 2]) {
         let mut cuts = self.cuts.write().unwrap_or_else(PoisonError::into_inner);
         for &one in &groups[0] {
@@ -72,13 +72,13 @@ impl Links {
         }
     }
 
-    /// The hosts of a route.
+    /// Returns the sending and the receiving host of a route.
     fn hosts(&self, route: &Route) -> Option<(u32, u32)> {
         let directory = self.directory.get()?;
         Some((directory.host(route.from)?, directory.host(route.to)?))
     }
 
-    /// The model of a route.
+    /// Returns the network model of a route.
     fn model(&self, route: &Route) -> &dyn Network {
         let hosts = (!self.own.is_empty()).then(|| self.hosts(route)).flatten();
         let own = hosts.and_then(|(from, to)| self.own.get(&(from.min(to), from.max(to))));
@@ -105,7 +105,7 @@ impl Partition {
             || left.contains(&other) && right.contains(&one)
     }
 
-    /// Returns the remaining partitions if two hosts are no longer separated by this one from a time on.
+    /// Returns the partitions that replace this one from `at` on, when it no longer separates two hosts.
     fn without(&self, one: u32, other: u32, at: Time) -> Vec<Partition> {
         let mut rest = vec![];
         for &left in &self.groups[0] {

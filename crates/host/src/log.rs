@@ -12,7 +12,7 @@ pub struct Line {
     pub time: Time,
     /// The host's index.
     pub host: usize,
-    /// The thread, numbered in the order in which the program has started them; 0 is the first.
+    /// The thread's number in the order in which the program has started its threads; the first is 0.
     pub thread: u32,
     /// True for standard error.
     pub is_error: bool,
@@ -20,7 +20,7 @@ pub struct Line {
     pub text: String,
 }
 
-/// Passes a record of written bytes to `append`.
+/// Passes a record of bytes that a thread has written to `append`.
 pub(crate) fn write_record(
     now: u64,
     thread: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Takes records of a host.
+    /// Adds records of a host.
     pub(crate) fn take(&mut self, host: usize, records: &[u8]) {
         let mut reader = Reader(records);
         while let Some((time, thread, stream, bytes)) = record(&mut reader) {

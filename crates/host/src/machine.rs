@@ -1,4 +1,4 @@
-//! A host as an actor of the engine: packets are its messages, and its process runs while the actor handles one.
+//! A host as an actor of the engine: packets are its messages, and its process runs while the actor handles a message.
 
 use crate::channel::{Channel, Command, Ending, Produced, Reply};
 use crate::disk::Disk;
@@ -12,7 +12,7 @@ use corsair::{Actor, Context, Event, Flow, TimerHandle, Token};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The seconds of the wall clock that a host may run without a system call.
+/// The wall-clock time in seconds that a host may run without a system call.
 const STUCK_AFTER: u32 = 20;
 
 /// The actor of a host whose program is a process.
@@ -140,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// Adds the counters of the process, which has ended.
+    /// Adds the counters of a process that has ended to the record.
     fn close_record(&self) {
         let (calls, switches, trace) = self.channel.totals();
         let mut record = self.uplink.record();
@@ -197,7 +197,7 @@ impl Machine {
         self.set_timer(cx);
     }
 
-    /// Sets the timer to when the process next has something to do.
+    /// Sets the timer to the time at which the process must run next.
     fn set_timer<C: Context<Wire>>(&mut self, cx: &mut C) {
         if let Some(timer) = self.timer.take() {
             cx.cancel(timer);
@@ -209,7 +209,7 @@ impl Machine {
     }
 }
 
-/// The state of a host whose process is gone.
+/// Returns the state of a host whose process has died with this wait status.
 fn crash(status: i32) -> HostState {
     match libc::WIFSIGNALED(status) {
         true => HostState::Crashed(libc::WTERMSIG(status)),
@@ -217,7 +217,7 @@ fn crash(status: i32) -> HostState {
     }
 }
 
-/// The state of a host whose program is over.
+/// Returns the state of a host whose program has ended in this way.
 fn ended(ending: Ending) -> Option<HostState> {
     match ending {
         Ending::Running => None,

@@ -23,7 +23,7 @@ impl<T, E: std::fmt::Display + Debug> Outcome for Result<T, E> {
 /// The options of a test; see [`test`](macro@crate::test).
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Seeds to try, from `first_seed` on.
+    /// The number of seeds to run, from `first_seed` on.
     pub seeds: u64,
     /// The first seed.
     pub first_seed: u64,

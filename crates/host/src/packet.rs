@@ -27,20 +27,20 @@ pub enum Payload {
 /// A TCP segment. Sequence number 0 is the SYN; byte `k` of the stream has sequence number `k + 1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
-    /// Any of [`Segment::SYN`], [`Segment::ACK`], [`Segment::FIN`] and [`Segment::RST`].
+    /// A combination of [`Segment::SYN`], [`Segment::ACK`], [`Segment::FIN`] and [`Segment::RST`].
     pub flags: u8,
     /// The sequence number of the first byte.
     pub sequence: u64,
     /// The next sequence number that the sender expects.
     pub acknowledged: u64,
-    /// Receive capacity left, in bytes.
+    /// The free capacity of the sender's receive buffer, in bytes.
     pub window: u32,
     /// Bytes of the stream.
     pub data: Vec<u8>,
 }
 
 impl Segment {
-    /// Opens a connection.
+    /// The segment opens a connection.
     pub const SYN: u8 = 1;
     /// The field `acknowledged` is valid.
     pub const ACK: u8 = 2;
@@ -114,7 +114,7 @@ impl Packet {
         }
     }
 
-    /// The bytes that [`Packet::write`] appends, at most.
+    /// Returns an upper bound of the bytes that [`Packet::write`] appends.
     pub(crate) fn size(&self) -> usize {
         let data = match &self.payload {
             Payload::Tcp(segment) => &segment.data[..],
@@ -130,7 +130,7 @@ fn write_bytes(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(bytes);
 }
 
-/// Reads the data that the other side, which is the same program, has written into a channel.
+/// Reads data that the other side has written into a channel. Both sides are the same program.
 #[derive(Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 

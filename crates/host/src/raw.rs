@@ -4,8 +4,8 @@
 use std::arch::global_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-// The one place of a simulated host that may enter the real kernel: the filter in `kernel/trap.rs`
-// recognizes it by the address after its `syscall` instruction.
+// The only instruction of a simulated host that may enter the real kernel: the filter in `kernel/trap.rs` recognises it
+// by the address after its `syscall` instruction.
 global_asm!(
     ".globl corsair_host_raw_call",
     ".hidden corsair_host_raw_call",
@@ -43,20 +43,19 @@ pub(crate) fn return_address() -> u64 {
     corsair_host_raw_call_end as *const () as u64
 }
 
-/// Arguments of a system call; missing ones are zero.
+/// The arguments of a system call; unused ones are zero.
 pub(crate) type Args = [usize; 6];
 
 /// Makes a system call. Returns the result of the kernel: a negative error number on failure.
 ///
-/// # Safety
-/// Pointers among the arguments must be valid for what the call does with them.
+/// # Safety Pointers among the arguments must be valid for the call's reads and writes.
 pub(crate) unsafe fn raw(number: i64, args: Args) -> isize {
     let [a, b, c, d, e, f] = args;
-    // SAFETY: the assembly follows the C calling convention, and the caller vouches for the pointers.
+    // SAFETY: the assembly follows the C calling convention, and the caller guarantees that the pointers are valid.
     unsafe { corsair_host_raw_call(number, a, b, c, d, e, f) }
 }
 
-/// Fills up arguments with zeros.
+/// Fills missing arguments with zeros.
 pub(crate) fn args<const N: usize>(given: [usize; N]) -> Args {
     let mut all = [0; 6];
     all[..N].copy_from_slice(&given);
@@ -72,7 +71,7 @@ pub(crate) fn with_errno(result: isize) -> isize {
     result
 }
 
-/// The calling thread's `errno`.
+/// Returns the calling thread's `errno`.
 pub(crate) fn errno() -> i32 {
     // SAFETY: the C library returns a pointer to the calling thread's own variable.
     unsafe { *libc::__errno_location() }
@@ -90,7 +89,7 @@ pub(crate) fn set_errno(error: i32) {
 pub(crate) struct Signal(AtomicU32);
 
 impl Signal {
-    /// A flag that is not raised.
+    /// Creates a flag that is not raised.
     pub(crate) const fn new() -> Signal {
         Signal(AtomicU32::new(0))
     }
@@ -100,7 +99,7 @@ impl Signal {
         while !self.wait_for(None) {}
     }
 
-    /// Waits like [`Signal::wait`], for at most `seconds`. False if the time is over.
+    /// Waits like [`Signal::wait`], for at most `seconds`. Returns false after a time-out.
     pub(crate) fn wait_for(&self, seconds: Option<u32>) -> bool {
         if self.0.swap(0, Ordering::Acquire) == 1 {
             return true;
@@ -125,7 +124,7 @@ impl Signal {
         self.0.store(1, Ordering::Release);
         let word = self.0.as_ptr() as usize;
         let wake = libc::FUTEX_WAKE as usize;
-        // SAFETY: waking dereferences nothing; an address that is gone wakes nobody.
+        // SAFETY: the call does not dereference the address; if it is no longer mapped, no thread is woken.
         unsafe { raw(libc::SYS_futex, args([word, wake, 1])) };
     }
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The state that exists from the first `run_until` on.
+/// The state of a simulation from the first `run_until` on.
 pub(crate) struct ActiveRun {
     pub simulation: Simulation<Wire>,
     pub world: &'static World,
@@ -75,7 +75,7 @@ impl Scenario<Wire> for Root {
             actors.extend(group.zip(0..).map(|(_, index)| spawned.get(index)));
         }
         let _ = self.uplink.directory.set(Directory::new(actors));
-        // The simulation is paused and dropped, never finished.
+        // Never returns, because the simulation is paused and dropped, never finished.
         loop {
             cx.recv().await;
         }
@@ -141,7 +141,7 @@ impl ActiveRun {
         })
     }
 
-    /// Sends a host a message from outside.
+    /// Injects a message to a host.
     pub(crate) fn inject(&mut self, at: Time, host: HostId, message: Wire) -> Result<(), SimError> {
         let actors = self.directory.get().map(|directory| &directory.actors[..]);
         let Some(&actor) = actors.and_then(|actors| actors.get(host.0)) else {
@@ -170,7 +170,7 @@ impl ActiveRun {
         lines
     }
 
-    /// Writes the packets of all hosts to the file that `PCAP` names.
+    /// Writes the packets of all hosts to the file in the variable `PCAP`.
     pub(crate) fn write_packets(&self) -> Result<(), SimError> {
         let Some(path) = &self.world.debug.packets else {
             return Ok(());

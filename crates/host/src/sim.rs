@@ -42,7 +42,7 @@ pub struct Sim {
     environment: Vec<(String, String)>,
     hosts: Vec<HostSpec>,
     names: BTreeMap<String, usize>,
-    /// Hosts that are spawned by one request.
+    /// The groups of hosts, by index; each group is spawned by one request.
     groups: Vec<Range<usize>>,
     disk: Disk,
     files: Vec<(usize, String, Vec<u8>)>,
@@ -53,7 +53,7 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// A simulation without hosts.
+    /// Creates a simulation without hosts.
     pub(crate) fn new(seed: u64, workers: NonZeroUsize) -> Sim {
         let network = Jitter::new(Duration::from_micros(500), Duration::from_micros(1_000));
         Sim {
@@ -103,8 +103,8 @@ impl Sim {
     /// language. `preload` is the path of the shared object with the simulated kernel, which the package
     /// `corsair-host-run` builds. [`Sim::args`] sets its arguments, with its name.
     ///
-    /// The program sees the host's disk, and of this machine what [`Sim::readable`] names: at least the directories of
-    /// shared libraries.
+    /// The program sees the host's disk, and the files of this machine that [`Sim::readable`] names, which must include
+    /// the directories of shared libraries.
     pub fn executable(
         &mut self,
         name: impl Into<String>,
@@ -198,7 +198,7 @@ impl Sim {
         HostId(index)
     }
 
-    /// Adds `count` hosts named `<name>-0`, `<name>-1` and so on; the program of each gets its number.
+    /// Adds `count` hosts named `<name>-0`, `<name>-1` and so on; each program receives its number.
     pub fn hosts<T: Termination>(
         &mut self,
         name: &str,
@@ -238,8 +238,8 @@ impl Sim {
         self.add(name.into(), Ok(actor(body)), None)
     }
 
-    /// Adds `count` actors named `<name>-0`, `<name>-1` and so on; the body of each gets its number. Ten thousand are
-    /// possible.
+    /// Adds `count` actors named `<name>-0`, `<name>-1` and so on; each body receives its number. A simulation can have
+    /// ten thousand actors.
     pub fn actors<B>(
         &mut self,
         name: &str,
@@ -258,8 +258,8 @@ impl Sim {
         (0..count).map(add).collect()
     }
 
-    /// Schedules `fault` for this time after the start. At one instant, faults happen in the order in which
-    /// they were added.
+    /// Schedules `fault` at the time `after` since the start of the simulation. At one instant, faults happen in the
+    /// order in which they were added.
     pub fn at(&mut self, after: Duration, fault: Fault) {
         let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
         self.faults.insert((nanos, self.fault_count), fault.0);
@@ -271,8 +271,8 @@ impl Sim {
         self.network = Arc::new(network);
     }
 
-    /// Sets the network between two hosts, in both directions. Packets arrive in order if they do in the [network of all
-    /// hosts](Sim::network).
+    /// Sets the network between two hosts, in both directions. Whether packets arrive in order depends on the [network
+    /// of all hosts](Sim::network).
     pub fn link(&mut self, one: &HostId, other: &HostId, network: impl Network) {
         let pair = (one.0.min(other.0) as u32, one.0.max(other.0) as u32);
         self.links.insert(pair, Arc::new(network));
@@ -329,12 +329,12 @@ impl Sim {
         self.preemption = per_thousand;
     }
 
-    /// The host's address, IPv4.
+    /// Returns the host's IPv4 address.
     pub fn address(&self, host: &HostId) -> IpAddr {
         addresses(host.0)[0]
     }
 
-    /// Runs until `time` since the beginning, or until all programs are over and no fault is left.
+    /// Runs until `time` since the start, or until all programs have ended and no fault is scheduled.
     ///
     /// # Errors
     /// If a program panics, crashes, deadlocks, exits with a status other than 0 or makes a call that is not
@@ -356,7 +356,7 @@ impl Sim {
 
     /// Starts the processes and the engine.
     fn begin(&mut self) -> Result<ActiveRun, SimError> {
-        // From here on the memory of this process is the engine's.
+        // From here on, this process allocates memory for the engine.
         heap::enter(Zone::Process);
         let names: Vec<&str> = self.hosts.iter().map(|host| &host.name[..]).collect();
         let debug = Debug::read(&names)?;
@@ -437,7 +437,7 @@ impl Sim {
         })
     }
 
-    /// The state of a host.
+    /// Returns the state of a host.
     pub fn state(&self, host: &HostId) -> HostState {
         self.run
             .as_ref()

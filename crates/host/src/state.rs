@@ -17,11 +17,11 @@ pub enum HostState {
     Exited(i32),
     /// The host's program has panicked.
     Panicked,
-    /// A signal has ended its program, such as a segmentation fault or an abort.
+    /// A signal has ended the host's program, for example after a segmentation fault or an abort.
     Crashed(i32),
     /// The host's program made a call that is not simulated.
     Unsupported,
-    /// No thread of its program can ever run again.
+    /// No thread of the host's program can ever run again.
     Deadlocked,
     /// The host's program ran for many seconds of the wall clock without any system call.
     Stuck,

@@ -12,14 +12,14 @@ const SLOT_BITS: u32 = 34;
 
 /// The number of slots of a host, and so the maximum number of its files.
 pub(crate) const SLOTS: u32 = 1 << (HOST_BITS - SLOT_BITS);
-/// Bytes of a file at most.
+/// The maximum size of a file in bytes.
 pub(crate) const MOST_BYTES: u64 = 1 << (SLOT_BITS - 1);
 /// The maximum size of the journal, which has slot 0, in bytes.
 pub(crate) const JOURNAL: usize = 256 << 20;
-/// Hosts of a simulation at most.
+/// The maximum number of hosts of a simulation.
 const MOST_HOSTS: usize = 1 << (63 - HOST_BITS);
 
-/// Memory for copying within the medium.
+/// The size of the buffer for copying within the medium.
 const CHUNK: u64 = 256 << 10;
 
 /// One of the two versions of a file.
@@ -43,19 +43,19 @@ impl Medium {
     pub(crate) fn new() -> io::Result<Medium> {
         // SAFETY: the name ends with a zero byte.
         let fd = unsafe { libc::memfd_create(c"corsair-disks".as_ptr(), libc::MFD_CLOEXEC) };
-        // SAFETY: the descriptor is ours.
+        // SAFETY: this function has just created the descriptor.
         if fd < 0 || unsafe { libc::ftruncate64(fd, i64::MAX & !0xfff) } != 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(Medium { fd, host: 0 })
     }
 
-    /// The medium in a file with this descriptor, which another process has made.
+    /// Opens the medium in a file that another process has created, by its descriptor.
     pub(crate) fn open(fd: i32) -> Medium {
         Medium { fd, host: 0 }
     }
 
-    /// Returns the part of a host; `None` if there are too many hosts.
+    /// Returns the part of the medium that belongs to a host; `None` if there are too many hosts.
     pub(crate) fn of_host(self, host: usize) -> Option<Medium> {
         (host < MOST_HOSTS).then_some(Medium { host, ..self })
     }
@@ -78,7 +78,7 @@ impl Medium {
     pub(crate) fn read_to(self, slot: u32, at: u64, address: usize, length: usize) -> isize {
         let offset = self.offset(slot, Version::Live) + at;
         let args = args([self.fd as usize, address, length, offset as usize]);
-        // SAFETY: the real kernel checks that the memory is the program's.
+        // SAFETY: the real kernel checks that the program may write to the memory.
         unsafe { raw(libc::SYS_pread64, args) }
     }
 
@@ -86,7 +86,7 @@ impl Medium {
     pub(crate) fn write_from(self, slot: u32, at: u64, address: usize, length: usize) -> isize {
         let offset = self.offset(slot, Version::Live) + at;
         let args = args([self.fd as usize, address, length, offset as usize]);
-        // SAFETY: the real kernel checks that the memory is the program's.
+        // SAFETY: the real kernel checks that the program may read the memory.
         unsafe { raw(libc::SYS_pwrite64, args) }
     }
 
@@ -163,7 +163,7 @@ impl Medium {
         parts
     }
 
-    /// Maps the journal's memory at an address; with 0, anywhere.
+    /// Maps the journal at `address`, or anywhere if it is 0.
     pub(crate) fn map_journal(self, address: usize) -> io::Result<&'static mut [u8]> {
         let fixed = if address == 0 {
             0
@@ -180,7 +180,7 @@ impl Medium {
             self.fd as usize,
             self.offset(0, Version::Live) as usize,
         ];
-        // SAFETY: the address is the system's choice, or nothing else is mapped there.
+        // SAFETY: the system chooses the address, or nothing else is mapped at it.
         let mapped = unsafe { raw(libc::SYS_mmap, args) };
         if (-4095..0).contains(&mapped) {
             return Err(io::Error::from_raw_os_error(-mapped as i32));

@@ -1,7 +1,7 @@
 //! Symbols that intercept calls of the C library.
 //!
-//! On a thread of a host the simulated kernel serves them; on any other thread they behave like the C library. Some are
-//! a faster way to functions that the filter would also reach ([`crate::kernel::trap`]); others are not system calls:
+//! On a thread of a host the simulated kernel serves them; on any other thread they behave like the C library. Some
+//! symbols only avoid the slower path through the filter ([`crate::kernel::trap`]). Others are not system calls:
 //! threads, names, and clocks that are read without a call.
 #![allow(unsafe_code, reason = "defines symbols of the C library")]
 
@@ -17,7 +17,7 @@ use libc::{
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes a call for the calling thread, with the error convention of the C library.
+/// Makes a call on behalf of the calling thread, and returns the result in the convention of the C library.
 fn serve<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     let args = args(given);
     with_errno(match current_thread() {
@@ -27,7 +27,7 @@ fn serve<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     })
 }
 
-/// Defines symbols that are system calls with the same arguments.
+/// Defines symbols whose arguments equal the arguments of a system call.
 macro_rules! system_calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $number:ident;)*) => {
         $(
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     let args = args([clock as usize, flags as usize, time as usize, left as usize]);
     let result = match current_thread() {
         Some(_) => call(libc::SYS_clock_nanosleep, args),
-        // SAFETY: the same system call that the C library makes.
+        // SAFETY: the C library makes the same system call with these arguments.
         None => unsafe { raw(libc::SYS_clock_nanosleep, args) },
     };
     -result as c_int
@@ -184,7 +184,7 @@ impl Next {
         }
     }
 
-    /// Returns the function, whose type the caller must know.
+    /// Returns the function; the caller must know its type.
     ///
     /// # Safety
     /// `F` is the type of a pointer to the function with this name.
@@ -200,7 +200,7 @@ impl Next {
             }
             self.address.store(address, Ordering::Relaxed);
         }
-        // SAFETY: the caller vouches for the type, which has the size of a pointer.
+        // SAFETY: the caller guarantees the type, which has the size of a pointer.
         unsafe { std::mem::transmute_copy(&address) }
     }
 }
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
     if current_thread().is_some() {
         return serve(libc::SYS_clock_gettime, [clock as usize, time as usize]) as c_int;
     }
-    // SAFETY: the type is that of the function, and the arguments are the caller's.
+    // SAFETY: the type is that of the C library's function, and the arguments come from the caller.
     unsafe { NEXT.get::<unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int>()(clock, time) }
 }
 
@@ -240,6 +240,6 @@ pub unsafe extern "C" fn getauxval(kind: c_ulong) -> c_ulong {
     if kind == libc::AT_SYSINFO_EHDR && current_thread().is_some() {
         return 0;
     }
-    // SAFETY: the type is that of the function.
+    // SAFETY: the type is that of the C library's function.
     unsafe { NEXT.get::<unsafe extern "C" fn(c_ulong) -> c_ulong>()(kind) }
 }

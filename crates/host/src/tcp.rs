@@ -1,15 +1,15 @@
 //! One side of a TCP connection, as a state machine. Its inputs are arriving segments and actions of the program; its
 //! outputs are segments. It uses neither clocks nor sockets.
 //!
-//! Segments may be lost, duplicated and reordered: data out of order is stored; lost data is sent again after a
-//! time-out that follows the measured round trip, or after three duplicate acknowledgements. There is no congestion
-//! control: a sender fills the receiver's window.
+//! Segments may be lost, duplicated and reordered. Data that arrives out of order is stored. Lost data is retransmitted
+//! after a time-out, which is computed from the measured round trip, or after three duplicate acknowledgements.
+//! Congestion is not controlled: a sender fills the receiver's window.
 
 use crate::packet::Segment;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-/// Virtual time that never comes.
+/// A time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The id of an object of a host's kernel, such as a listener. Ids are never reused.
@@ -33,9 +33,9 @@ const SYN_RETRIES: u32 = 6;
 const DATA_RETRIES: u32 = 15;
 /// The time for which an acknowledgement waits for data that can carry it.
 const DELAYED_ACKNOWLEDGEMENT: u64 = 40 * MILLISECOND;
-/// Received bytes that are acknowledged at once.
+/// The number of received bytes that are acknowledged without delay.
 const UNDELAYED: u64 = 2 * SEGMENT as u64;
-/// The time for which a closed socket waits for the peer to close as well (`tcp_fin_timeout`).
+/// The time for which a closed socket waits until the peer closes as well (`tcp_fin_timeout`).
 const FIN_TIMEOUT: u64 = 60 * SECOND;
 
 /// The state of the handshake.
@@ -62,7 +62,7 @@ pub(crate) struct KeepAlive {
 /// The changes that matter to the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// Readiness may have changed.
+    /// True if the readiness of the socket may have changed.
     pub ready: bool,
     /// True if the connection is established and its listener must be notified.
     pub accepted: bool,
@@ -98,13 +98,13 @@ pub(crate) struct Connection {
     peer_end: Option<u64>,
     reading_shut: bool,
     sending: VecDeque<u8>,
-    /// The first unacknowledged sequence number; after the SYN, that of `sending[0]`.
+    /// The first unacknowledged sequence number; after the SYN, the sequence number of `sending[0]`.
     unacknowledged: u64,
     /// The next sequence number to send.
     next: u64,
-    /// One past the last sequence number ever sent.
+    /// The sequence number after the last one that was ever sent.
     sent: u64,
-    /// The program writes no more.
+    /// True if the program will not write any more.
     closing: bool,
     /// The sequence number of this side's FIN, once it has been sent.
     end: Option<u64>,
@@ -117,15 +117,15 @@ pub(crate) struct Connection {
     /// A sequence number whose acknowledgement measures the round trip, and its send time.
     timed: Option<(u64, u64)>,
     retries: u32,
-    /// The time at which unacknowledged data is sent again, or an orphan is dropped.
+    /// The time at which unacknowledged data is retransmitted, or at which an orphan is dropped.
     due: u64,
-    /// The time of the last segment from the peer, for keep-alive.
+    /// The time of the last segment from the peer, from which keep-alive probes are timed.
     heard: u64,
     probes: u32,
 }
 
 impl Connection {
-    /// Creates a connection in this state, from which nothing has been sent.
+    /// Creates a connection in this state, which has not sent anything.
     pub(crate) fn new(local: SocketAddr, peer: SocketAddr, state: State, now: u64) -> Connection {
         Connection {
             local,
@@ -163,12 +163,12 @@ impl Connection {
         }
     }
 
-    /// Bytes that can be read.
+    /// Returns the number of bytes that can be read.
     pub(crate) fn readable(&self) -> usize {
         self.received.len()
     }
 
-    /// Bytes that can be written.
+    /// Returns the number of bytes that can be written.
     pub(crate) fn writable(&self) -> usize {
         SEND_BUFFER.saturating_sub(self.sending.len())
     }
@@ -211,13 +211,13 @@ impl Connection {
         self.due = NEVER;
     }
 
-    /// Takes bytes that were received. With `peek` they can be read again.
+    /// Returns received bytes and removes them, unless `peek` is true.
     pub(crate) fn read(&mut self, most: usize, peek: bool, out: &mut Vec<Segment>) -> Vec<u8> {
         let count = most.min(self.received.len());
         let bytes: Vec<u8> = self.received.range(..count).copied().collect();
         if !peek {
             self.received.drain(..count);
-            // A sender that was stopped by a small window is notified when half of the buffer is free again.
+            // If a small window has stopped the sender, it is notified when half of the buffer is free again.
             let half = RECEIVE_BUFFER / 2;
             if self.advertised < half
                 && self.window_now() >= half
@@ -238,13 +238,13 @@ impl Connection {
         count
     }
 
-    /// The program writes no more.
+    /// Records that the program will not write any more.
     pub(crate) fn shut_writing(&mut self, now: u64, out: &mut Vec<Segment>) {
         self.closing = true;
         self.transmit(now, out);
     }
 
-    /// The program reads no more.
+    /// Records that the program will not read any more.
     pub(crate) fn shut_reading(&mut self) {
         self.reading_shut = true;
     }
@@ -272,7 +272,7 @@ impl Connection {
         self.orphan && (self.state == State::Closed || self.peer_has_closed() && sent_all)
     }
 
-    /// Sends everything that may be sent now.
+    /// Sends everything that may be sent at this time.
     pub(crate) fn transmit(&mut self, now: u64, out: &mut Vec<Segment>) {
         match self.state {
             State::Connecting | State::Accepting => {
@@ -356,7 +356,7 @@ impl Connection {
         self.due.min(probe).min(self.acknowledgement_due)
     }
 
-    /// Handles a due timer: sends again, probes, or gives up.
+    /// Handles a due timer: retransmits, probes, or gives up.
     pub(crate) fn on_timer(&mut self, now: u64, out: &mut Vec<Segment>) -> Change {
         if self.state == State::Closed || self.due() > now {
             return Change::default();
@@ -389,7 +389,7 @@ impl Connection {
         Change::default()
     }
 
-    /// Sends from the first unacknowledged byte on.
+    /// Retransmits from the first unacknowledged byte on.
     fn send_again(&mut self, now: u64, out: &mut Vec<Segment>) {
         self.timed = None;
         self.next = self.unacknowledged;
@@ -404,7 +404,7 @@ impl Connection {
             return self.fail(libc::ETIMEDOUT);
         }
         self.probes += 1;
-        // A sequence number that the peer has received already makes it answer.
+        // The peer answers a sequence number that it has already received.
         let probe = self.segment(Segment::ACK, self.next.saturating_sub(1), vec![0]);
         out.push(probe);
         Change::default()
@@ -422,7 +422,7 @@ impl Connection {
         }
     }
 
-    /// Takes a segment of the peer.
+    /// Handles a segment from the peer.
     pub(crate) fn on_segment(
         &mut self,
         segment: &Segment,
@@ -457,7 +457,8 @@ impl Connection {
             }
             let expected = self.expected;
             change.ready |= self.on_data(segment);
-            // What arrives in order may wait for data of this side; gaps and the end are answered at once.
+            // The acknowledgement of data in order may wait for data of this side. Gaps and the FIN are acknowledged at
+            // once.
             let in_order = segment.sequence == expected && self.early.is_empty();
             let is_small = self.expected - self.acknowledged < UNDELAYED;
             match in_order && is_small && !segment.has(Segment::FIN) {
@@ -481,7 +482,7 @@ impl Connection {
         if self.state == State::Closed {
             return Change::default();
         }
-        // A reset that answers nothing of this connection is an old one.
+        // A reset that does not acknowledge this connection's SYN belongs to an earlier connection.
         if self.state == State::Connecting && segment.acknowledged != self.sent {
             return Change::default();
         }
@@ -492,7 +493,7 @@ impl Connection {
         })
     }
 
-    /// True if the segment must be acknowledged.
+    /// Handles a SYN. Returns true if the segment must be acknowledged.
     fn on_syn(&mut self, segment: &Segment, change: &mut Change) -> bool {
         match self.state {
             State::Connecting if segment.has(Segment::ACK) => {
@@ -501,7 +502,7 @@ impl Connection {
                 change.ready = true;
                 true
             }
-            // The answer was lost.
+            // The peer repeats its SYN, because the answer was lost.
             State::Accepting => {
                 self.next = 0;
                 false
@@ -558,7 +559,7 @@ impl Connection {
         }
     }
 
-    /// Updates the time-out by a measured round trip (RFC 6298).
+    /// Updates the time-out with a measured round trip (RFC 6298).
     fn measure(&mut self, acknowledged: u64, now: u64) {
         let Some((_, sent)) = self.timed.filter(|&(end, _)| acknowledged >= end) else {
             return;
@@ -576,7 +577,7 @@ impl Connection {
         self.timeout = (mean + 4 * deviation).clamp(LEAST_TIMEOUT, MOST_TIMEOUT);
     }
 
-    /// Handles data and the FIN. True if the program can read more than before.
+    /// Handles data and the FIN. Returns true if the program can read more than before.
     fn on_data(&mut self, segment: &Segment) -> bool {
         let end = segment.sequence + segment.data.len() as u64;
         if segment.has(Segment::FIN) {

@@ -19,7 +19,7 @@ pub(crate) struct Record {
     pub switches: u64,
     /// A hash of all calls of all its processes.
     pub trace: u64,
-    /// Packets with their times, if they are recorded.
+    /// The host's packets with their times in nanoseconds, if packets are recorded.
     pub packets: Vec<(u64, Packet)>,
 }
 
@@ -36,10 +36,10 @@ impl Record {
     }
 }
 
-/// The actors of hosts.
+/// The actors of all hosts.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// The actors by host.
+    /// The addresses of actors, by host.
     pub actors: Vec<Addr>,
     hosts: BTreeMap<Addr, u32>,
 }
@@ -51,7 +51,7 @@ impl Directory {
         Directory { actors, hosts }
     }
 
-    /// The host of an actor.
+    /// Returns the host of an actor.
     pub(crate) fn host(&self, actor: Addr) -> Option<u32> {
         self.hosts.get(&actor).copied()
     }
@@ -62,7 +62,7 @@ impl Directory {
 pub(crate) struct Uplink {
     pub world: &'static World,
     pub host: usize,
-    /// Complete before the first host is started.
+    /// The directory, which is set before the first host is started.
     pub directory: Arc<OnceLock<Directory>>,
     pub records: Arc<Vec<Mutex<Record>>>,
 }
@@ -75,7 +75,7 @@ impl Uplink {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a packet to the host with its destination's address.
+    /// Sends a packet to the host that has its destination address.
     pub(crate) fn send<C: Context<Wire>>(&self, cx: &mut C, packet: Packet) {
         let Some(to) = self.world.host_of(packet.destination.ip()) else {
             return;

@@ -15,6 +15,6 @@ pub enum Wire {
     Power(Power),
     /// New settings of a host's disk.
     Disk(Disk),
-    /// A host's program receives a signal.
+    /// A signal for the host's program.
     Signal(u32),
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The address before the first address of hosts.
+/// The network address of all hosts: the address of the first host follows it.
 const NET_V4: u32 = 0x0a00_0000;
 const NET_V6: u128 = 0xfd00 << 112;
 
@@ -22,7 +22,7 @@ pub(crate) enum Program {
     File(Executable, Channel),
     /// An async body within the engine.
     Actor(Body),
-    /// In the process of a program of this machine: its own host, with a channel, and all others.
+    /// A host as the process of an executed program sees it. Only its own host has a channel.
     Elsewhere(Option<Channel>),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct HostSpec {
     /// The addresses; IPv4 comes first.
     pub addresses: [IpAddr; 2],
     pub program: Program,
-    /// The program's arguments, with its name.
+    /// The program's arguments; the first one is its name.
     pub arguments: Vec<String>,
 }
 
@@ -59,20 +59,20 @@ impl fmt::Debug for HostSpec {
 #[derive(Debug)]
 pub(crate) struct World {
     pub seed: u64,
-    /// The number of calls of 1,000 before which another thread runs.
+    /// The number of calls among 1,000 before which another thread runs.
     pub preemption: u32,
     /// Environment variables of all hosts.
     pub environment: Vec<(String, String)>,
     pub hosts: Vec<HostSpec>,
     /// Hosts by name in lower case.
     pub names: BTreeMap<String, usize>,
-    /// The requests for debugging.
+    /// The settings for debugging.
     pub debug: Debug,
-    /// The disks of all hosts.
+    /// The medium with the disks of all hosts.
     pub medium: Medium,
     /// The settings of each disk.
     pub disk: Disk,
-    /// Initial files: host, path, contents.
+    /// The initial files: the host, the path and the contents of each.
     pub files: Vec<(usize, String, Vec<u8>)>,
     /// Paths of this machine that the program may read.
     pub readable: Vec<Vec<u8>>,
@@ -89,7 +89,7 @@ impl World {
         (index < self.hosts.len()).then_some(index)
     }
 
-    /// Returns the addresses of a name: of a host, or an address in text form.
+    /// Resolves a host's name, or an address in text form.
     pub(crate) fn resolve(&self, name: &str) -> Vec<IpAddr> {
         if let Ok(ip) = name.parse::<IpAddr>() {
             return vec![ip];

@@ -1,5 +1,5 @@
-//! The process from which hosts are forked: a copy of the simulation's process before it had threads. So all hosts, and
-//! each start of a host, begin in the same state.
+//! The zygote: the process from which hosts are forked. It is a copy of the simulation's process, made before that
+//! process had threads. So all hosts, and each start of a host, begin in the same state.
 #![allow(unsafe_code, reason = "forks processes")]
 
 use crate::channel::{Channel, Ending};
@@ -12,7 +12,7 @@ use crate::world::{HostSpec, Program, World};
 use std::io;
 use std::sync::Mutex;
 
-/// A request for a host's process: the host, the number of the start, the virtual time, and whether the power was lost
+/// The size of a request in bytes: the host, the number of the start, the virtual time, and whether the power was lost
 /// before.
 const REQUEST: usize = 32;
 
@@ -25,7 +25,7 @@ pub(crate) struct Zygote {
 }
 
 impl Zygote {
-    /// Forks the process. The caller has no other threads.
+    /// Forks the zygote. The caller has no other threads.
     pub(crate) fn fork(world: &'static World) -> io::Result<Zygote> {
         let mut ends = [0; 2];
         // SAFETY: the array has space for two descriptors.
@@ -36,12 +36,12 @@ impl Zygote {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                // SAFETY: the descriptor is this process's own copy.
+                // SAFETY: the descriptor is a copy that only this process uses.
                 unsafe { libc::close(ends[1]) };
                 serve(world, ends[0])
             }
             pid => {
-                // SAFETY: the descriptor is of no use here.
+                // SAFETY: this process does not use the descriptor.
                 unsafe { libc::close(ends[0]) };
                 Ok(Zygote {
                     pid,
@@ -62,14 +62,14 @@ impl Zygote {
             .requests
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        // SAFETY: the request is valid for reads; pipes write so few bytes at once.
+        // SAFETY: the request is valid for reads. A pipe writes this number of bytes atomically.
         unsafe { libc::write(*requests, request.as_ptr().cast(), REQUEST) };
     }
 }
 
 impl Drop for Zygote {
     fn drop(&mut self) {
-        // SAFETY: the process is a child that was not waited for. Hosts die with it (`PR_SET_PDEATHSIG`).
+        // SAFETY: the process is a child that has not been waited for. The hosts end with it (`PR_SET_PDEATHSIG`).
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
             libc::waitpid(self.pid, std::ptr::null_mut(), 0);
@@ -86,7 +86,7 @@ pub(crate) fn die_with_parent() {
 /// Runs the zygote: forks hosts and reports their ends.
 fn serve(world: &'static World, requests: i32) -> ! {
     die_with_parent();
-    // SAFETY: the set is initialized before it is used; the calls are those of their manuals.
+    // SAFETY: the set is initialised before it is used, and the calls take no other pointers.
     let ends = unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -120,7 +120,7 @@ fn serve(world: &'static World, requests: i32) -> ! {
                 fork_host(world, host as usize, starts as u32, now, lost_power == 1);
             }
         } else if list[0].revents != 0 {
-            // SAFETY: the simulation is gone; nothing is left to do.
+            // SAFETY: the call takes no pointers. The simulation has ended, so the zygote ends.
             unsafe { libc::_exit(0) };
         }
     }
@@ -145,7 +145,7 @@ fn fork_host(world: &'static World, host: usize, starts: u32, now: u64, lost_pow
     let Some(channel) = world.hosts[host].channel() else {
         return;
     };
-    // SAFETY: this process has one thread.
+    // SAFETY: this process has one thread, so the copy is in a consistent state.
     match unsafe { libc::fork() } {
         -1 => channel.set_gone(-1),
         0 => {
@@ -177,7 +177,7 @@ fn execute(world: &World, executable: &Executable, channel: &Channel, boot: Boot
     crate::log::write_record(boot.now, 0, 2, text.as_bytes(), |record| {
         channel.write_log(record);
     });
-    // SAFETY: ends the process, as a shell does.
+    // SAFETY: the call takes no pointers. It ends the process with the status that a shell uses.
     unsafe { libc::_exit(127) }
 }
 
@@ -193,7 +193,7 @@ fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_powe
     }
     threads::prepare();
     if world.debug.stop.is_some() {
-        // SAFETY: the call takes no pointers. Debuggers that are not parents may attach.
+        // SAFETY: the call takes no pointers. It allows debuggers that are not parents to attach.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     }
     if let Err(error) = kernel::trap::install() {
@@ -207,7 +207,7 @@ fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_powe
     kernel::run_machine()
 }
 
-/// The first thread of a host's program.
+/// Runs the first thread of a host's program.
 extern "C" fn main(host: *mut libc::c_void) -> *mut libc::c_void {
     let world = kernel::with(|kernel| kernel.world);
     let Program::Main(program, _) = &world.hosts[host.addr()].program else {
@@ -224,7 +224,7 @@ extern "C" fn main(host: *mut libc::c_void) -> *mut libc::c_void {
     std::ptr::null_mut()
 }
 
-/// Sets environment variables that do not depend on the machine; those for diagnosis are passed on.
+/// Sets environment variables to values that do not depend on the machine. Variables for diagnosis are passed on.
 fn set_environment(world: &World) {
     let passed: Vec<_> = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE", "RUST_LOG"]
         .into_iter()

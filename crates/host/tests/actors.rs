@@ -12,7 +12,7 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// A real server on tokio, which answers each line with its length.
+/// A real server on tokio that answers each line with its length.
 #[tokio::main]
 async fn line_server() {
     let listener = tokio::net::TcpListener::bind("0.0.0.0:80").await.unwrap();
@@ -43,7 +43,7 @@ async fn ask(net: &Net, text: &str) -> io::Result<()> {
     }
 }
 
-/// `CLIENTS=10000` sets how many there are (`ci/host.sh whole`).
+/// The variable `CLIENTS` sets the number of clients; `ci/host.sh whole` sets it to 10,000.
 // Guarantee: host-10.
 #[corsair_host::test(deterministic = true)]
 fn a_thousand_actors_are_clients_of_one_program(sim: &mut Sim) -> Result<(), SimError> {
@@ -116,7 +116,7 @@ fn a_program_is_a_client_of_an_actor(sim: &mut Sim) -> Result<(), SimError> {
         let mut back = vec![];
         stream.read_to_end(&mut back).await?;
         assert!(back == bytes, "{} bytes", back.len());
-        // The next client is refused when the listener is gone.
+        // The next client is refused, because the listener was dropped.
         drop(listener);
         net.sleep(MINUTE).await;
         Ok::<(), io::Error>(())
@@ -163,7 +163,7 @@ fn datagrams_go_both_ways(sim: &mut Sim) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Hundreds of programs' connections to one actor, served by futures that it spawns.
+/// Serves hundreds of connections from programs in one actor, with futures that it spawns.
 #[corsair_host::test(deterministic = true)]
 fn an_actor_serves_connections_side_by_side(sim: &mut Sim) -> Result<(), SimError> {
     sim.actor("server", |net| async move {
@@ -198,7 +198,7 @@ fn an_actor_serves_connections_side_by_side(sim: &mut Sim) -> Result<(), SimErro
     Ok(())
 }
 
-/// The state of an actor that fails, and the text of the error.
+/// Returns the state of an actor that fails, and the text of the error.
 fn failure<B>(sim: &mut Sim, body: impl Fn(Net) -> B + Send + Sync + 'static) -> (HostState, String)
 where
     B: Future<Output: corsair_host::Outcome> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The same scripts of observations on the real kernel's loopback and on a simulated host: every line is equal.
+//! Runs the same scripts on the real kernel's loopback and on a simulated host; every observed line must be equal.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
 #![allow(
     unsafe_code,
@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Runs a script here and on a host, and compares what they saw.
+/// Runs a script on this machine and on a host, and compares their lines.
 fn compare(sim: &mut Sim, script: fn() -> Vec<String>) -> Result<(), SimError> {
     let real = script();
     sim.host("host", move || {
@@ -195,7 +195,7 @@ fn udp() -> Vec<String> {
     lines
 }
 
-/// Events of an epoll object, without waiting.
+/// Returns the ready events of an epoll object, without waiting.
 fn events(epoll: RawFd) -> String {
     let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
     // SAFETY: the array has eight entries.
@@ -287,7 +287,7 @@ fn epoll() -> Vec<String> {
     ));
     lines.push(format!("deleted: {}", events(epoll)));
 
-    // SAFETY: the calls take no pointers but the array of two.
+    // SAFETY: the only pointer leads to an array of two descriptors.
     let (counter, ends) = unsafe {
         let mut ends = [0; 2];
         libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Runs a program that fails, and returns how, with the text of the error.
+/// Runs a program that fails, and returns its state and the text of the error.
 fn failure(sim: &mut Sim, program: fn()) -> (HostState, String) {
     sim.host("x", move || {
         std::thread::sleep(Duration::from_millis(30));
@@ -56,7 +56,7 @@ fn an_abort(sim: &mut Sim) {
 // Guarantee: host-4.
 #[corsair_host::test]
 fn a_segmentation_fault(sim: &mut Sim) {
-    // SAFETY: there is none; the test is that the fault is reported.
+    // SAFETY: none: the invalid access is intended, and the test checks that it is reported.
     let (state, text) = failure(sim, || unsafe {
         std::ptr::without_provenance_mut::<u8>(8).write_volatile(1);
     });

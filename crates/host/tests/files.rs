@@ -1,4 +1,4 @@
-//! Files: observations equal to those on a real file system, and what a kill and a power loss leave.
+//! Files: comparison with a real file system, and the effects of kills and power losses.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
 #![allow(
     unsafe_code,
@@ -18,7 +18,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// A script of observations in an empty directory.
 type Script = fn(&Path) -> Vec<String>;
 
-/// Runs a script here and on a host, and compares what they saw.
+/// Runs a script on this machine and on a host, and compares their lines.
 fn compare(sim: &mut Sim, name: &'static str, script: Script) -> Result<(), SimError> {
     let directory =
         std::env::temp_dir().join(format!("corsair-files-{name}-{}", std::process::id()));
@@ -39,7 +39,7 @@ fn compare(sim: &mut Sim, name: &'static str, script: Script) -> Result<(), SimE
     Ok(())
 }
 
-/// What a result is, without anything that differs between file systems.
+/// Formats a result without the parts that differ between file systems.
 fn seen<T: std::fmt::Debug>(what: &str, result: io::Result<T>) -> String {
     match result {
         Ok(value) => format!("{what}: {value:?}"),
@@ -208,7 +208,7 @@ fn names(here: &Path) -> Vec<String> {
     lines.push(seen("remove all", fs::remove_dir_all(at("full"))));
     lines.push(format!("exists: {}", at("full").exists()));
 
-    // A file lives while it is open.
+    // A file without a name exists while it is open.
     fs::write(at("gone"), "still here").unwrap();
     let mut file = File::open(at("gone")).unwrap();
     fs::remove_file(at("gone")).unwrap();
@@ -221,7 +221,7 @@ fn names(here: &Path) -> Vec<String> {
         "mode",
         fs::metadata(at("made")).map(|data| format!("{:o}", data.mode())),
     ));
-    // A directory lives while it is open, but takes no entries.
+    // A removed directory exists while it is open, but accepts no entries.
     fs::create_dir(at("removed")).unwrap();
     let directory = File::open(at("removed")).unwrap();
     fs::remove_dir(at("removed")).unwrap();
@@ -237,7 +237,7 @@ fn names(here: &Path) -> Vec<String> {
         "in a removed one: {results:?} {}",
         io::Error::last_os_error()
     ));
-    // Entries that are removed while a directory is read.
+    // Removes entries while a directory is being read.
     fs::create_dir(at("many")).unwrap();
     (0..300).for_each(|n| fs::write(at(&format!("many/{n}")), "").unwrap());
     let read = fs::read_dir(at("many")).unwrap().map(|entry| {
@@ -278,7 +278,7 @@ fn locks(here: &Path) -> Vec<String> {
     lines.push(lock(&one, shared));
     drop(copy);
     lines.push(lock(&one, exclusive));
-    // Records of open files.
+    // Record locks of open files.
     let record = |file: &File, command, kind: i32, start, length| {
         // SAFETY: all-zero is a valid `flock`, which the call reads and writes.
         unsafe {
@@ -327,7 +327,7 @@ fn locks(here: &Path) -> Vec<String> {
     lines
 }
 
-/// A mapping and the file see each other's writes.
+/// A mapping and its file show each other's writes.
 fn mappings(here: &Path) -> Vec<String> {
     let path = here.join("map");
     fs::write(&path, vec![b'.'; 8192]).unwrap();
@@ -337,7 +337,7 @@ fn mappings(here: &Path) -> Vec<String> {
         .open(&path)
         .unwrap();
     let map = |file: &File, kind| {
-        // SAFETY: the address is the system's choice.
+        // SAFETY: the system chooses the address.
         unsafe {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             libc::mmap(
@@ -468,13 +468,13 @@ fn a_power_loss_leaves_what_was_synced(sim: &mut Sim) -> Result<(), SimError> {
     .map(drop)
 }
 
-/// The outcomes of a program over many seeds: what it prints after a power loss, sorted, each once.
+/// Returns the distinct outputs of a program after a power loss, over many seeds, sorted.
 fn outcomes(program: fn(bool)) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     for seed in 1..=60 {
         let (failure, _) = corsair_host::simulate(seed, std::num::NonZeroUsize::MIN, |sim| {
             crash(sim, Fault::power_loss, program).map(|_| ())?;
-            // The failure carries what was printed.
+            // The output is passed on as the error.
             Err::<(), _>(SimError::Settings(sim.lines().remove(0).text))
         })
         .unwrap();
@@ -486,7 +486,8 @@ fn outcomes(program: fn(bool)) -> Vec<String> {
         .collect()
 }
 
-/// The new content was not synced before the rename: the bug that ate configuration files.
+/// If the new content was not synced before the rename, the file may be empty: a bug that destroyed many configuration
+/// files.
 #[corsair_host::test]
 fn a_rename_without_a_sync_may_leave_an_empty_file(_: &mut Sim) {
     let seen = outcomes(|again| {
@@ -527,7 +528,7 @@ fn a_rename_after_a_sync_is_atomic(_: &mut Sim) {
     assert_eq!(seen, ["\"new\"", "\"old\""]);
 }
 
-/// Pages of one write may be lost in any order.
+/// Unsynced pages of one write may be lost in any order.
 #[corsair_host::test]
 fn writes_without_a_sync_between_are_reordered_and_torn(_: &mut Sim) {
     let seen = outcomes(|again| {
@@ -579,7 +580,7 @@ fn a_disk_can_be_slow_short_and_failing(sim: &mut Sim) -> Result<(), SimError> {
         file.sync_all().unwrap();
         assert_eq!(started.elapsed(), Duration::from_millis(30));
         std::thread::sleep(Duration::from_secs(2));
-        // From second 1 on.
+        // Measures the time from second 1 on.
         let started = std::time::Instant::now();
         let count = file.write(&[1; 1000]).unwrap();
         assert!((1..1000).contains(&count), "{count}");

@@ -45,7 +45,7 @@ fn datagrams_travel_and_a_closed_port_refuses(sim: &mut Sim) -> Result<(), SimEr
     sim.run_until(MINUTE)
 }
 
-/// Sends a mebibyte there and back.
+/// Sends a mebibyte to a server that returns it.
 fn exchange(address: &str) {
     let mut stream = TcpStream::connect(address).unwrap();
     let sent: Vec<u8> = (0..1 << 20).map(|n: u32| (n % 251) as u8).collect();
@@ -168,7 +168,7 @@ fn nothing_of_the_machine_is_seen(sim: &mut Sim) -> Result<(), SimError> {
     Ok(())
 }
 
-/// An environment variable of the simulation's process, which has one thread.
+/// Sets an environment variable of the simulation's process, which has one thread.
 #[allow(unsafe_code, reason = "sets an environment variable")]
 fn set(name: &str, value: &str) {
     // SAFETY: a simulation that has not begun has one thread.

@@ -1,5 +1,5 @@
-//! A program of its own that runs simulations: it starts itself again, and one seed has one digest on any number of
-//! workers. It prints what simulated calls cost (`cargo test -p corsair-host --test program`).
+//! A separate program that runs simulations. It restarts itself, and each seed has one digest on any number of workers.
+//! It prints the cost of simulated calls (`cargo test -p corsair-host --test program`).
 #![allow(clippy::print_stdout, reason = "prints what it measures")]
 
 use corsair_host::{Sim, SimError, init, simulate};
@@ -15,7 +15,7 @@ fn hour() -> Duration {
     Duration::from_secs(3_600)
 }
 
-/// Two threads that wake each other.
+/// Two threads wake each other.
 fn threads(sim: &mut Sim) -> Result<(), SimError> {
     sim.host("host", || {
         let ((send, receive), (answer, answered)) = (channel::<u32>(), channel());
@@ -30,7 +30,7 @@ fn threads(sim: &mut Sim) -> Result<(), SimError> {
     sim.run_until(hour())
 }
 
-/// A byte to another host and back.
+/// A byte is sent to another host and back.
 fn bytes(sim: &mut Sim) -> Result<(), SimError> {
     sim.host("server", || {
         let (mut stream, _) = TcpListener::bind("0.0.0.0:7").unwrap().accept().unwrap();
@@ -51,7 +51,7 @@ fn bytes(sim: &mut Sim) -> Result<(), SimError> {
     sim.run_until(hour())
 }
 
-/// Sleeping for a millisecond.
+/// A program sleeps for a millisecond, repeatedly.
 fn sleeps(sim: &mut Sim) -> Result<(), SimError> {
     sim.host("host", || {
         (0..ROUNDS).for_each(|_| std::thread::sleep(Duration::from_millis(1)))
@@ -59,7 +59,7 @@ fn sleeps(sim: &mut Sim) -> Result<(), SimError> {
     sim.run_until(hour())
 }
 
-/// Starting and ending a host.
+/// A host is started and ended, repeatedly.
 fn starts(sim: &mut Sim) -> Result<(), SimError> {
     sim.hosts("host", 20, |_| ());
     sim.run_until(hour())

@@ -1,4 +1,4 @@
-//! Services as they are: axum, hyper, tokio's default runtime, locks of parking_lot.
+//! Unmodified services: axum, hyper, tokio's default runtime, and locks of parking_lot.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
 
 use axum::Router;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The real main function of a service.
+/// The main function of a service.
 #[tokio::main]
 async fn server() {
     let hits = Arc::new(AtomicU64::new(0));
@@ -97,7 +97,8 @@ static TABLE: RwLock<Vec<u64>> = RwLock::new(vec![]);
 static TURN: Mutex<u64> = Mutex::new(0);
 static CHANGED: Condvar = Condvar::new();
 
-/// Locks of parking_lot lie in a table that is hashed by address, and are fair from time to time.
+/// Contends for locks of parking_lot, which uses a table that is hashed by address, and fair unlocking at certain
+/// times.
 fn contend() {
     let threads: Vec<_> = (0..6)
         .map(|thread| {

@@ -1,4 +1,4 @@
-//! Unix sockets and signals: observations equal to those on the real kernel, and tokio's forms of both.
+//! Unix sockets and signals: comparison with the real kernel, and tokio's interfaces to both.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
 #![allow(
     unsafe_code,
@@ -22,12 +22,12 @@ fn seen<T: Debug>(what: &str, result: io::Result<T>) -> String {
     }
 }
 
-/// Runs a script here and on a host, and compares what they saw.
+/// Runs a script on this machine and on a host, and compares their lines.
 fn compare(sim: &mut Sim, name: &str, script: fn(&Path) -> Vec<String>) -> Result<(), SimError> {
     let directory = std::env::temp_dir().join(format!("corsair-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     std::env::set_current_dir(&directory).unwrap();
-    // Relative paths, so that addresses are equal.
+    // The paths are relative, so that the addresses are equal.
     let real = script(Path::new("."));
     std::fs::remove_dir_all(&directory).unwrap();
     sim.host("host", move || {
@@ -134,7 +134,7 @@ fn datagrams(here: &Path) -> Vec<String> {
     lines
 }
 
-/// A thread sends this process signals that a descriptor reads.
+/// A thread sends signals to this process, which reads them from a descriptor.
 fn signal_descriptor(_: &Path) -> Vec<String> {
     // SAFETY: the set is initialized before it is used; the buffer holds one record.
     unsafe {
@@ -153,7 +153,7 @@ fn signal_descriptor(_: &Path) -> Vec<String> {
             format!("{count} {error:?} {}", info.ssi_signo)
         };
         let mut lines = vec![read()];
-        // From this thread, to which the real kernel delivers it.
+        // Sent from this thread, to which the real kernel delivers it.
         libc::kill(libc::getpid(), libc::SIGUSR1);
         lines.extend([read(), read()]);
         lines
@@ -176,7 +176,7 @@ fn signal_descriptors_are_those_of_the_real_kernel(sim: &mut Sim) -> Result<(), 
     compare(sim, "signals", signal_descriptor)
 }
 
-/// A service that ends when it is asked to, over a Unix socket and by a signal.
+/// A service that ends when it is requested to, over a Unix socket and by a signal.
 #[tokio::main]
 async fn graceful() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

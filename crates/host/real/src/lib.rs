@@ -1,1 +1,1 @@
-//! The tests are the contents.
+//! An empty library: the package contains only tests.

@@ -36,7 +36,7 @@ impl NamedService for Echo {
     const NAME: &'static str = "test.Echo";
 }
 
-/// What tonic's code generator writes for a service with one method.
+/// The code that tonic's generator would write for a service with one method.
 impl Service<http::Request<Body>> for Echo {
     type Response = http::Response<Body>;
     type Error = Infallible;

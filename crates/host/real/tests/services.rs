@@ -9,7 +9,7 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// A client that waits a second for an answer.
+/// Returns a client that waits at most a second for an answer.
 fn http() -> Client {
     rustls::crypto::ring::default_provider()
         .install_default()
@@ -17,7 +17,7 @@ fn http() -> Client {
     Client::builder().timeout(ms(1000)).build().unwrap()
 }
 
-/// The answer to a request, which is sent again until there is one.
+/// Sends a request repeatedly until it is answered, and returns the answer.
 fn insist(what: &str, request: impl Fn() -> RequestBuilder) -> String {
     for _ in 0..100 {
         match request().send() {
@@ -42,7 +42,7 @@ fn value(text: &str) -> Value {
 
 const MESSAGES: usize = 60;
 
-/// Posts messages, each until it is answered, and then reads them all.
+/// Posts messages, repeating each until it is answered, and then reads them all.
 fn chat() {
     let url = |path: &str| format!("http://courier:8080{path}");
     let client = http();
@@ -134,7 +134,7 @@ fn courier_loses_no_message_that_it_answered(sim: &mut Sim) -> Result<(), SimErr
 const TASK: &str =
     r#"stream | from('cpu') | window(10s, every 10s) | count(value) | http_out('counts')"#;
 
-/// Adds a task and writes points through a restart.
+/// Adds a task, and writes points before and after a restart of the service.
 fn write_points() {
     let url = |path: &str| format!("http://stream:9092{path}");
     let client = http();

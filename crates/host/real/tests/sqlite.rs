@@ -1,7 +1,7 @@
-//! SQLite and redb on the simulated disk: what was committed survives power losses, and a database that does not sync is
-//! caught.
+//! SQLite and redb on the simulated disk: committed rows survive power losses, and a database that does not sync is
+//! detected.
 //!
-//! `POWER_LOSSES=10000` sets how many there are (`ci/host.sh whole`).
+//! The variable `POWER_LOSSES` sets the number of power losses; `ci/host.sh whole` sets it to 10,000.
 
 use corsair_host::{Disk, Fault, HostState, Sim, SimError, simulate};
 use redb::{ReadableDatabase, TableDefinition};
@@ -9,11 +9,11 @@ use rusqlite::Connection;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Power losses of one simulation.
+/// The number of power losses in one simulation.
 const LOSSES: u64 = 25;
 
-/// Runs a program that is cut off at random times, again and again. It prints `commits N` before it commits row N and
-/// `committed N` after, and `found N` with the last row at its start.
+/// Runs a program that is interrupted by power losses at random times. It prints `commits N` before it commits row N
+/// and `committed N` afterwards, and, when it starts, `found N` with the number of the last row.
 fn lose_power(sim: &mut Sim, program: fn()) -> Result<(), SimError> {
     let mut random = corsair::Random::new(sim.seed());
     let host = sim.host("database", program);
@@ -97,7 +97,7 @@ fn redb() -> Result<(), redb::Error> {
             last += 1;
         }
     }
-    // The manual of fsync: the name of a new file is durable when its directory is.
+    // According to the manual of `fsync`, the name of a new file is durable only when its directory has been synced.
     std::fs::File::open("/data")
         .and_then(|data| data.sync_all())
         .unwrap();
@@ -113,7 +113,8 @@ fn redb() -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// Simulations with other seeds, until there were as many power losses as are asked for.
+/// Runs simulations with different seeds, with at least `least` power losses in total, or as many as `POWER_LOSSES`
+/// requests.
 fn repeat(least: u64, program: fn()) {
     let wanted = std::env::var("POWER_LOSSES")
         .ok()
@@ -121,7 +122,7 @@ fn repeat(least: u64, program: fn()) {
     let wanted = wanted.unwrap_or(least).max(1);
     for seed in 1..=wanted.div_ceil(LOSSES) {
         let run = |sim: &mut Sim| {
-            // Every other disk makes names durable as ext4 does.
+            // On every other disk, any sync makes names durable, as on ext4.
             sim.disk(Disk::new().syncs_names(seed % 2 == 0));
             lose_power(sim, program)
         };
@@ -130,7 +131,7 @@ fn repeat(least: u64, program: fn()) {
     }
 }
 
-/// `EXTRA` syncs the directory after the journal was removed, which is what commits.
+/// With `EXTRA`, SQLite also syncs the directory after removing the journal, which is what commits a transaction.
 #[corsair_host::test]
 fn sqlite_with_a_rollback_journal_keeps_what_it_committed(_: &mut Sim) {
     repeat(50, || sqlite("DELETE", "EXTRA").unwrap());
@@ -146,7 +147,7 @@ fn redb_keeps_what_it_committed(_: &mut Sim) {
     repeat(50, || redb().unwrap());
 }
 
-/// Seeds until a database that does not sync is caught.
+/// Runs seeds until a simulation fails because the database does not sync, and returns this seed.
 fn caught(program: fn()) -> u64 {
     let fails = |seed: &u64| {
         let run = |sim: &mut Sim| lose_power(sim, program);
@@ -162,13 +163,13 @@ fn sqlite_that_does_not_sync_is_caught(_: &mut Sim) {
     caught(|| sqlite("DELETE", "OFF").unwrap());
 }
 
-/// Documented: with a write-ahead log, `NORMAL` may lose the last commits.
+/// SQLite documents that `NORMAL` with a write-ahead log may lose the last commits.
 #[corsair_host::test]
 fn sqlite_that_syncs_at_checkpoints_alone_is_caught(_: &mut Sim) {
     caught(|| sqlite("WAL", "NORMAL").unwrap());
 }
 
-/// Documented as well: with a rollback journal, `FULL` may lose the last commit, because the removal of the journal is
+/// SQLite documents that `FULL` with a rollback journal may lose the last commit, because the removal of the journal is
 /// not durable.
 #[corsair_host::test]
 fn sqlite_that_does_not_sync_its_directory_is_caught(_: &mut Sim) {

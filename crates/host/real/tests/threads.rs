@@ -1,4 +1,4 @@
-//! Programs of threads alone: rayon's pool and crossbeam's channels.
+//! Programs that use only threads: rayon's pool and crossbeam's channels.
 
 use corsair_host::{Sim, SimError};
 use rayon::prelude::*;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// The ports that are chosen for connections.
+/// The first port that is assigned to outgoing connections.
 const FIRST_PORT: u16 = 32_768;
 const PORTS: u32 = 28_232;
 /// The maximum number of connections that wait to be accepted, and of datagrams that wait to be received.
@@ -34,7 +34,7 @@ pub struct Net(Arc<Mutex<State>>);
 pub(super) struct Socket {
     pub connection: Connection,
     pub waiting: Vec<Waker>,
-    /// The time of the entry in `State::due`.
+    /// The time of the connection's entry in `State::due`; `NEVER` if it has none.
     due: u64,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct State {
     pub sockets: BTreeMap<Pair, Socket>,
     pub listeners: BTreeMap<u16, Port<Pair>>,
     pub datagrams: BTreeMap<u16, Port<(SocketAddr, Vec<u8>)>>,
-    /// The times at which connections have something to do.
+    /// The times at which connections must act, for example retransmit.
     due: BTreeSet<(u64, Pair)>,
     sleeps: BTreeMap<(u64, u64), Waker>,
     sleep_count: u64,
@@ -228,7 +228,7 @@ impl Net {
         Ok(Datagrams::new(self.clone(), port))
     }
 
-    /// The address of `name:port`.
+    /// Resolves `name:port` to an address.
     pub(super) fn resolve(&self, text: &str) -> io::Result<SocketAddr> {
         if let Ok(address) = text.parse() {
             return Ok(address);
@@ -252,7 +252,7 @@ impl Net {
 
     // ---- the engine's side ------------------------------------------------------------------------
 
-    /// Advances to a time, and does everything that is due.
+    /// Advances to a time, and handles everything that is due.
     pub(super) fn advance(&self, now: u64) {
         let mut state = self.state();
         state.now = now;
@@ -284,7 +284,7 @@ impl Net {
             Payload::Tcp(segment) => state.on_segment(pair, &segment),
             Payload::Udp(data) => {
                 let port = state.datagrams.get_mut(&packet.destination.port());
-                // A datagram that does not fit in is lost.
+                // A datagram for a full queue is lost.
                 port.map(|port| port.push((packet.source, data))).is_some()
             }
             Payload::Unreachable => true,
@@ -366,7 +366,7 @@ impl State {
         if peer.is_ipv4() { v4 } else { v6 }
     }
 
-    /// Sends a SYN.
+    /// Opens a connection: sends a SYN, and returns the pair of addresses.
     fn open(&mut self, peer: SocketAddr) -> io::Result<Pair> {
         if self.uplink.world.host_of(peer.ip()).is_none() {
             return Err(io::Error::from_raw_os_error(libc::ENETUNREACH));
@@ -392,7 +392,8 @@ impl State {
         });
     }
 
-    /// Lets `act` use a connection, sends the resulting packets, and wakes waiting futures if it says so.
+    /// Lets `act` use a connection, sends the resulting packets, and wakes waiting futures if the returned change
+    /// requires it.
     pub(super) fn drive<T>(
         &mut self,
         pair: Pair,
@@ -438,7 +439,7 @@ impl State {
         });
     }
 
-    /// Handles a segment. False if there is no such connection and the segment cannot begin one.
+    /// Handles a segment. Returns false if the connection does not exist and the segment cannot open it.
     fn on_segment(&mut self, pair: Pair, segment: &Segment) -> bool {
         if self.sockets.contains_key(&pair) {
             self.drive(pair, |connection, now, out| {

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes of a datagram at most.
+/// The maximum size of a datagram in bytes.
 const LONGEST_DATAGRAM: usize = 65_507;
 
 /// A TCP connection of an actor, with the traits of tokio. Dropping it closes the connection.
@@ -23,12 +23,12 @@ impl Stream {
         Stream { net, pair }
     }
 
-    /// The address of this side.
+    /// Returns the address of this side.
     pub fn local_addr(&self) -> SocketAddr {
         self.pair.0
     }
 
-    /// The address of the other side.
+    /// Returns the address of the other side.
     pub fn peer_addr(&self) -> SocketAddr {
         self.pair.1
     }
@@ -53,7 +53,7 @@ impl Stream {
     }
 }
 
-/// Wakes the future of this context when something changes.
+/// Registers the context's waker, which is called when the state changes.
 fn wait(waiting: &mut Vec<Waker>, context: &Context<'_>) {
     let waker = context.waker();
     if !waiting.iter().any(|known| known.will_wake(waker)) {
@@ -61,7 +61,7 @@ fn wait(waiting: &mut Vec<Waker>, context: &Context<'_>) {
     }
 }
 
-/// Returns the error of a connection, which is reported once; later calls get a broken pipe.
+/// Returns the error of a connection. It is reported once; later calls return a broken pipe.
 fn failure(error: &mut i32) -> io::Error {
     match std::mem::take(error) {
         0 => io::Error::from_raw_os_error(libc::EPIPE),
@@ -150,7 +150,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// A listener that accepts connections at a port of an actor. Dropping it refuses further ones.
+/// A listener that accepts connections at a port of an actor. After it is dropped, further connections are refused.
 #[derive(Debug)]
 pub struct Listener {
     net: Net,
@@ -190,7 +190,7 @@ impl Drop for Listener {
     }
 }
 
-/// Datagrams at a port of an actor.
+/// A UDP port of an actor, which sends and receives datagrams.
 #[derive(Debug)]
 pub struct Datagrams {
     net: Net,

@@ -14,15 +14,15 @@ pub(super) type Spawned = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The result of polling the futures.
 pub(super) enum Progress {
-    /// No future can continue at this instant.
+    /// No future can make progress at this instant.
     Waits,
     /// The body has returned.
     Ended(Option<String>),
-    /// A future wakes itself without end.
+    /// A future wakes itself endlessly at one instant.
     Endless,
 }
 
-/// Raised when a future must be polled.
+/// A waker's flag, which is set when its future must be polled.
 struct Flag(AtomicBool);
 
 impl Wake for Flag {

@@ -1,10 +1,10 @@
-//! Replaces a long journal by a short one.
+//! Replaces a long journal with a short one.
 
 use super::{Edit, FileSystem, Ino, Node, Record};
 use std::collections::BTreeMap;
 
 impl FileSystem {
-    /// Replaces the journal by records that give the same state.
+    /// Replaces the journal with records that give the same state.
     pub(super) fn write_checkpoint(&mut self) {
         let mut bytes = vec![];
         for record in self.checkpoint_records() {
@@ -75,7 +75,7 @@ impl FileSystem {
             edits: change.edits.clone(),
             time: change.time,
         }));
-        // Names have changed the times of directories.
+        // Restores the times of directories, which the records of names have changed.
         records.extend(self.inodes.iter().map(|(&ino, inode)| Record::Times {
             ino,
             modified: inode.modified,
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::storage::Medium;
 
-    /// Formats the state that a process gets from the journal, without descriptors and dirty pages.
+    /// Formats the state that a process reads from the journal, without descriptors and dirty pages.
     fn state(system: &FileSystem) -> String {
         let inodes = system.inodes.iter().map(|(ino, inode)| {
             let mut inode = inode.clone();

@@ -1,4 +1,4 @@
-//! Creates disks, and syncs them: what becomes durable, and when.
+//! Creates and syncs disks.
 
 use super::{Dirty, FileSystem, Ino, Node, PAGE, ROOT, Record, Version};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ impl FileSystem {
         self.sync_all();
     }
 
-    /// Returns the directory with this path, which is created if it does not exist.
+    /// Returns the directory with this path, and creates it if it does not exist.
     fn directory_at(&mut self, path: &str, time: u64) -> Ino {
         let mut directory = ROOT;
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -47,7 +47,7 @@ impl FileSystem {
         directory
     }
 
-    /// Returns the inode with this absolute path without symbolic links.
+    /// Returns the inode with this absolute path. Symbolic links are not followed.
     pub(crate) fn find(&self, path: &str) -> Option<Ino> {
         let mut names = path.split('/').filter(|name| !name.is_empty());
         names.try_fold(ROOT, |directory, name| {
@@ -109,7 +109,7 @@ impl FileSystem {
         self.sync_names();
     }
 
-    /// Marks a file as clean although its content was not written to the disk, like Linux after a failed write.
+    /// Marks a file as clean although its content was not written to the disk, as Linux does after a failed write.
     pub(crate) fn forget_dirty(&mut self, ino: Ino) {
         if let Some(Node::File { dirty, .. }) = self.node_mut(ino) {
             *dirty = Dirty::Pages(BTreeSet::new());

@@ -11,9 +11,9 @@ const SECTOR: usize = 512;
 enum Survival {
     Nothing,
     Everything,
-    /// Each page, or each change, at random.
+    /// A random selection of pages, or of changes.
     Some,
-    /// Random sectors, so that pages are torn; of names, the first changes.
+    /// A random selection of sectors, so that pages are torn. Of the changes of names, only the first ones survive.
     Torn,
 }
 
@@ -64,7 +64,7 @@ impl FileSystem {
         let survival = Survival::choose(random);
         let pending = std::mem::take(&mut self.pending);
         let first = random(pending.len() + 1);
-        // A change depends on earlier changes of its names.
+        // A change is lost if an earlier change of one of its names was lost.
         let mut lost_names = BTreeSet::new();
         let mut lost: Vec<Change> = vec![];
         for (index, change) in pending.into_iter().enumerate() {

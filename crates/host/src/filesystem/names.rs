@@ -1,4 +1,4 @@
-//! Changes of names, which are visible at once and durable when their directory is synced.
+//! Changes of names. They are visible at once, and durable when their directory is synced.
 
 use super::{COMMIT_AFTER, Change, Edit, FileSystem, Ino, Node, Record};
 use std::collections::BTreeSet;
@@ -63,7 +63,7 @@ impl FileSystem {
         }
     }
 
-    /// Makes the chosen pending changes durable, and earlier ones that they depend on.
+    /// Makes the chosen pending changes durable, together with earlier changes on which they depend.
     pub(super) fn commit(&mut self, is_chosen: impl Fn(&Change) -> bool) {
         let mut names = BTreeSet::new();
         let mut left = vec![];

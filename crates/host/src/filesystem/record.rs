@@ -48,7 +48,7 @@ pub(super) enum Record {
         modified: u64,
         time: u64,
     },
-    /// The inode is gone.
+    /// The inode was removed.
     Free {
         ino: Ino,
     },
@@ -185,12 +185,12 @@ impl Journal {
         std::iter::from_fn(|| Record::read(&mut reader)).collect()
     }
 
-    /// Bytes of all records.
+    /// Returns the size of all records in bytes.
     pub(super) fn len(&self) -> usize {
         self.length
     }
 
-    /// Appends bytes of records. False if they do not fit.
+    /// Appends the bytes of records. Returns false if they do not fit.
     pub(super) fn append(&mut self, bytes: &[u8]) -> bool {
         let start = HEADER + self.length;
         let Some(free) = self.memory.get_mut(start..start + bytes.len()) else {

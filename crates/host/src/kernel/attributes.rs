@@ -8,7 +8,7 @@ use super::user::{self, Error, error};
 use crate::filesystem::{Ino, Node};
 
 const BLOCK: u64 = 4096;
-/// The type that `statfs` reports: ext4.
+/// The type that `statfs` reports, that of ext4.
 const FILE_SYSTEM: i64 = 0xef53;
 /// The device number of the disk.
 const DEVICE: u64 = 0x801;
@@ -26,7 +26,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Returns the attributes of an object that is not on the disk: its type and permissions.
+    /// Creates the attributes of an object that is not on the disk, from its type and permissions.
     pub(super) fn special(mode: u32, ino: u64) -> Attributes {
         Attributes {
             ino,
@@ -97,7 +97,7 @@ impl Attributes {
 }
 
 impl Kernel {
-    /// The attributes of an inode.
+    /// Returns the attributes of an inode.
     pub(super) fn attributes(&self, ino: Ino) -> Result<Attributes, Error> {
         let inode = self.files.inode(ino).ok_or(error(libc::ENOENT))?;
         let (kind, links) = match &inode.node {

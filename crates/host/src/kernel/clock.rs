@@ -5,7 +5,8 @@ use super::{Attempt, Kernel, NEVER, On, Step, Wait};
 
 /// 2025-01-01 00:00:00 UTC, when simulations begin.
 pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
-/// The value of a monotonic clock at the beginning: hosts have already been running, so that programs may subtract.
+/// The value of a monotonic clock when simulations begin. It is large, as on a host that has been running for a day, so
+/// that programs can subtract from it.
 const UPTIME: u64 = 100_000_000_000_000;
 /// The number of consecutive clock readings after which each takes [`READING`], so that a loop that polls the clock
 /// ends.
@@ -25,13 +26,13 @@ pub(crate) fn base(clock: i32) -> u64 {
 }
 
 impl Kernel {
-    /// Nanoseconds that a clock shows.
+    /// Returns the time that a clock shows, in nanoseconds.
     pub(crate) fn read_clock(&self, clock: i32) -> u64 {
         base(clock) + self.now
     }
 
-    /// Returns the step of a call that inspects the world without waiting, such as reading a clock. A program that does
-    /// so in a loop would stop time, so each such call takes a microsecond after many in a row.
+    /// Returns the step of a call that inspects the world without waiting, such as reading a clock. Such calls in a
+    /// loop would stop virtual time, so after many consecutive ones each takes a microsecond.
     pub(super) fn without_waiting(&mut self, result: isize, attempt: &Attempt) -> Step {
         self.readings = self.readings.saturating_add(1);
         match self.readings > FREE_READINGS && !attempt.timed_out {
@@ -111,7 +112,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `clock_settime` and `settimeofday`, which are refused for a program without privileges.
+    /// `clock_settime` and `settimeofday`, which fail because the program has no privileges.
     pub(super) fn set_clock() -> isize {
         error(libc::EPERM)
     }

@@ -31,7 +31,7 @@ pub(crate) enum Kind {
     File(OpenFile),
     /// A directory of the host's disk.
     Directory(OpenDirectory),
-    /// A file or a directory of the real system that may be read.
+    /// A file or a directory of the real system that the program may read.
     Image(Image),
     /// `eventfd`.
     Counter(Counter),
@@ -66,10 +66,10 @@ pub(crate) struct Object {
     pub nonblocking: bool,
     /// `AF_INET`, `AF_INET6`, `AF_UNIX`, or 0 if the object is not a socket.
     pub family: i32,
-    /// The limits of `SO_RCVTIMEO` and `SO_SNDTIMEO`; 0 means none.
+    /// The limits of `SO_RCVTIMEO` and `SO_SNDTIMEO` in nanoseconds; 0 means no limit.
     pub receive_limit: u64,
     pub send_limit: u64,
-    /// Integer options of sockets that were set, by level and name.
+    /// Integer options that the program has set on a socket, by level and name.
     pub options: BTreeMap<(i32, i32), i32>,
     references: u32,
     /// The time of the next check of the object; [`NEVER`] if there is none.
@@ -79,7 +79,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// An object that nothing refers to yet.
+    /// Creates an object to which nothing refers yet.
     pub(crate) fn new(kind: Kind) -> Object {
         Object {
             kind,
@@ -114,7 +114,7 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Standard input, output and error.
+    /// Creates standard input, output and error.
     pub(crate) fn new() -> Descriptors {
         let mut descriptors = Descriptors {
             table: vec![],
@@ -135,7 +135,7 @@ impl Descriptors {
         self.last
     }
 
-    /// Creates a descriptor of an object, with the lowest free number from `least` on.
+    /// Creates a descriptor of an object, with the lowest free number that is at least `least`.
     pub(crate) fn open(&mut self, id: Id, cloexec: bool, least: usize) -> Result<i32, Error> {
         let free = (least..self.table.len()).find(|&number| self.table[number].is_none());
         let number = free.unwrap_or(self.table.len().max(least));
@@ -164,7 +164,7 @@ impl Descriptors {
         entry.ok_or(error(libc::EBADF))
     }
 
-    /// The object that a descriptor refers to.
+    /// Returns the object that a descriptor refers to.
     pub(crate) fn id(&mut self, fd: usize) -> Result<Id, Error> {
         self.entry(fd).map(|entry| entry.0)
     }
@@ -186,7 +186,7 @@ impl Descriptors {
         Ok((id, object))
     }
 
-    /// Frees a descriptor. Returns its object if that was the last reference.
+    /// Frees a descriptor. Returns its object if this was the last reference to the object.
     fn release(&mut self, fd: usize) -> Result<Option<Id>, Error> {
         let (id, _) = *self.entry(fd)?;
         self.table[fd as i32 as usize] = None;
@@ -197,7 +197,7 @@ impl Descriptors {
         Ok((object.references == 0).then_some(id))
     }
 
-    /// Whether descriptors refer to the object.
+    /// True if a descriptor refers to the object.
     pub(crate) fn is_open(&self, id: Id) -> bool {
         self.objects
             .get(&id)
@@ -267,7 +267,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// Nothing refers to the object any more.
+    /// Closes an object to which nothing refers any more.
     fn close_object(&mut self, id: Id) {
         let watchers = match self.descriptors.get_mut(id) {
             Some(object) => std::mem::take(&mut object.watchers),

@@ -1,4 +1,4 @@
-//! Paths that are not on the disk: devices, and files of the real system that a program reads about itself.
+//! Paths that are not on the disk: devices, and files of the real system from which a program reads data about itself.
 #![allow(unsafe_code, reason = "reads the program's own image")]
 
 use super::Kernel;
@@ -16,7 +16,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Opens a path for reading. The flags say what it may be.
+    /// Opens a path for reading. `flags` restricts the type of its target.
     fn open(path: &CStr, flags: i32) -> Result<Image, Error> {
         let kinds = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_PATH;
         let flags = flags & kinds | libc::O_RDONLY | libc::O_CLOEXEC;
@@ -32,20 +32,20 @@ impl Image {
 fn on_path(number: i64, path: &CStr, more: [usize; 2]) -> Result<isize, Error> {
     let directory = libc::AT_FDCWD as usize;
     let args = args([directory, path.as_ptr() as usize, more[0], more[1]]);
-    // SAFETY: the path ends with a zero byte; other pointers are those that the program passed to this call.
+    // SAFETY: the path ends with a zero byte. The program passed any other pointers to this call.
     match unsafe { raw(number, args) } {
         error @ -4095..0 => Err(error),
         result => Ok(result),
     }
 }
 
-/// The target of such a path.
+/// The target of a path that is not on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     Null,
     Zero,
     Entropy,
-    /// The program's image, or what the system reports about this process's memory.
+    /// The program's image, or the system's report about the memory of this process.
     Real(&'static [u8]),
 }
 
@@ -56,7 +56,7 @@ pub(super) fn device(path: &[u8]) -> Option<Device> {
         b"/dev/zero" => Some(Device::Zero),
         b"/dev/urandom" | b"/dev/random" => Some(Device::Entropy),
         b"/proc/self/exe" => Some(Device::Real(b"/proc/self/exe\0")),
-        // Panics look here for the program that addresses belong to.
+        // A panic reads this file to find the program to which an address belongs.
         b"/proc/self/maps" => Some(Device::Real(b"/proc/self/maps\0")),
         path if path.starts_with(crate::image::MAPPED_NAME.as_bytes()) => {
             Some(Device::Real(b"/proc/self/exe\0"))
@@ -79,7 +79,7 @@ pub(super) fn open(device: Device) -> Result<Kind, Error> {
 }
 
 impl Kernel {
-    /// The path of the real system that a program names, if the program may read there.
+    /// Returns the path of the real system that a program names, if the program may read it.
     pub(super) fn real_path(&mut self, directory: usize, path: &[u8]) -> Option<CString> {
         let readable = &self.world.readable;
         if readable.is_empty() || path.is_empty() {
@@ -147,8 +147,8 @@ impl Kernel {
         on_path(libc::SYS_readlinkat, path, [out, size])
     }
 
-    /// Passes a call on a descriptor to the real system, with the real descriptor of a file of the real system. Other
-    /// descriptors get the error `otherwise`.
+    /// Passes a call on a descriptor to the real system, if the descriptor refers to a file of the real system. Other
+    /// descriptors return the error `otherwise`.
     pub(super) fn on_image(&mut self, number: i64, args: &Args, otherwise: i32) -> isize {
         let real = match self.descriptors.object(args[0]) {
             Err(error) => return error,
@@ -159,11 +159,11 @@ impl Kernel {
         };
         let mut args = *args;
         args[0] = real as usize;
-        // SAFETY: the program passed these arguments to this very call.
+        // SAFETY: the program passed these arguments to this call.
         unsafe { raw(number, args) }
     }
 
-    /// `readlink` of a path that is not on the disk; only the program has a target.
+    /// `readlink` of a path that is not on the disk. Only the path of the program is a link.
     pub(super) fn image_path(
         path: &[u8],
         out: usize,
@@ -188,7 +188,7 @@ pub(super) fn copy_out(bytes: &[u8], out: usize, capacity: usize) -> isize {
     count as isize
 }
 
-/// Removes what changes when a file is read from what `stat` has written.
+/// Removes the time of the last access from the output of `stat`, because reading a file changes it.
 pub(super) fn hide_access_time(out: usize) -> Result<isize, Error> {
     let mut stat: libc::stat = user::read(out)?;
     (stat.st_atime, stat.st_atime_nsec) = (stat.st_mtime, stat.st_mtime_nsec);
@@ -198,7 +198,7 @@ pub(super) fn hide_access_time(out: usize) -> Result<isize, Error> {
 
 /// Closes a file of the real system.
 pub(super) fn close_image(fd: i32) {
-    // SAFETY: the descriptor was opened by `open`, and its object is gone.
+    // SAFETY: `open` has opened the descriptor, and its object no longer exists.
     unsafe { raw(libc::SYS_close, args([fd as usize])) };
 }
 

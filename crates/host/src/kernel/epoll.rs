@@ -1,7 +1,7 @@
 //! `epoll`: level- and edge-triggered, and one-shot.
 //!
-//! A change of an object marks its entry. Whether a marked entry is ready is checked when events are collected, as in
-//! Linux; then an edge-triggered entry is unmarked, and a level-triggered one only if it is not ready.
+//! A change of an object marks its entry. The readiness of marked entries is checked when events are collected, as in
+//! Linux. The check unmarks an edge-triggered entry, and a level-triggered one only if it is not ready.
 
 use super::descriptors::{Kind, Object};
 use super::user::{self, Error, error};
@@ -60,7 +60,7 @@ impl Epoll {
         entries.map(|entry| (entry.events | ALWAYS, entry.id))
     }
 
-    /// The objects that are watched.
+    /// Returns the watched objects.
     pub(crate) fn objects(&self) -> Vec<Id> {
         self.entries.values().map(|entry| entry.id).collect()
     }

@@ -23,7 +23,7 @@ impl Counter {
         Some(taken)
     }
 
-    /// Adds a written value. False if the write has to wait.
+    /// Adds a written value. Returns false if the write has to wait.
     pub(crate) fn add(&mut self, more: u64) -> bool {
         match self.value.checked_add(more).filter(|&sum| sum < u64::MAX) {
             Some(sum) => self.value = sum,
@@ -46,25 +46,25 @@ impl Counter {
 /// A `timerfd`.
 #[derive(Debug)]
 pub(crate) struct Timer {
-    /// The clock that absolute times are of.
+    /// The clock to which absolute times refer.
     clock: i32,
     /// The next expiration; [`NEVER`] if the timer is not armed.
     due: u64,
     /// The interval between expirations; 0 if it expires once.
     period: u64,
-    /// Expirations that were not read.
+    /// The number of expirations that have not been read.
     expired: u64,
 }
 
 impl Timer {
-    /// Counts expirations until now. Returns when to look again.
+    /// Counts expirations until now. Returns the time of the next expiration.
     pub(crate) fn expire(&mut self, now: u64) -> Option<u64> {
         while self.due <= now {
             self.expired += 1;
             self.due = match self.period {
                 0 => NEVER,
                 period => {
-                    // Those that were missed are counted at once.
+                    // Counts all missed expirations at once.
                     let missed = (now - self.due) / period;
                     self.expired += missed;
                     self.due + (missed + 1) * period

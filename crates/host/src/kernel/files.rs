@@ -6,7 +6,7 @@ use super::{Attempt, Id, Kernel, On, Step, Wait};
 use crate::filesystem::Ino;
 use crate::storage::MOST_BYTES;
 
-/// The number of writes to a file per page that the kernel writes to the disk by itself.
+/// The number of writes to a file after which the kernel writes one page to the disk by itself.
 const WRITE_BACK: usize = 32;
 
 /// An open file.
@@ -34,19 +34,19 @@ impl OpenFile {
 #[derive(Debug)]
 pub(crate) struct OpenDirectory {
     pub ino: Ino,
-    /// Entries that were read.
+    /// The number of entries that were read.
     pub read: u64,
     /// The last name that was read, in the order after `.` and `..`.
     pub last: Option<Vec<u8>>,
 }
 
 impl Kernel {
-    /// True for `per_thousand` of 1,000 calls.
+    /// True for a random `per_thousand` of 1,000 calls.
     fn has_bad_luck(&mut self, per_thousand: u32) -> bool {
         per_thousand > 0 && self.random.below(1000) < per_thousand as usize
     }
 
-    /// Returns the wait for a disk operation that takes time; `None` when it is over.
+    /// Returns the wait for a disk operation that takes time; `None` when the wait is over.
     fn disk_wait(&self, nanos: u64, attempt: &mut Attempt) -> Option<Step> {
         if nanos == 0 || attempt.timed_out {
             return None;
@@ -262,7 +262,7 @@ impl Kernel {
             libc::SEEK_SET => Some(offset),
             libc::SEEK_CUR => (position as i64).checked_add(offset),
             libc::SEEK_END => (size as i64).checked_add(offset),
-            // All of a file counts as data.
+            // A whole file counts as data.
             libc::SEEK_DATA | libc::SEEK_HOLE if !is_within => return Err(error(libc::ENXIO)),
             libc::SEEK_DATA => Some(offset),
             libc::SEEK_HOLE => Some(size as i64),
@@ -352,7 +352,7 @@ impl Kernel {
         self.sync_inodes(if all { None } else { Some(vec![ino]) }, attempt)
     }
 
-    /// Makes some inodes durable, or all of them.
+    /// Makes the given inodes durable, or all inodes.
     pub(super) fn sync_inodes(
         &mut self,
         inodes: Option<Vec<Ino>>,

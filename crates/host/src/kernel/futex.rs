@@ -43,7 +43,7 @@ impl Kernel {
                 }
                 self.futex_requeue(word, value, limit, second)
             }
-            // Priority inheritance: glibc falls back, or reports that it is not available.
+            // Priority inheritance is not available: glibc falls back, or reports an error.
             libc::FUTEX_LOCK_PI
             | libc::FUTEX_LOCK_PI2
             | libc::FUTEX_UNLOCK_PI

@@ -5,15 +5,15 @@
 use super::user::{self, Error, error};
 use super::{Kernel, current_thread};
 
-/// The process id of a host's program, the same on every host.
+/// The process id of a host's program, which is equal on every host.
 pub(crate) const PID: i32 = 100;
 /// The user and the group of a host's program.
 pub(crate) const USER: u32 = 1000;
-/// Processors of a host.
+/// The number of processors of a host.
 const PROCESSORS: u32 = 2;
 
 impl Kernel {
-    /// The next random bytes of the host.
+    /// Returns the next random bytes of the host.
     pub(super) fn random_bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(count + 8);
         while bytes.len() < count {
@@ -92,7 +92,8 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `times`: as [`Kernel::getrusage`]; the result is the clock in hundredths of a second.
+    /// `times`: reports no processor time, like [`Kernel::getrusage`]. The result is the clock in hundredths of a
+    /// second.
     pub(super) fn times(&self, out: usize) -> Result<isize, Error> {
         if out != 0 {
             user::write(out, [0u64; 4])?;
@@ -105,7 +106,7 @@ impl Kernel {
         std::mem::replace(&mut self.mask, mask as u32 & 0o777) as isize
     }
 
-    /// `getrlimit` and `prlimit64`: the same on every machine.
+    /// `getrlimit` and `prlimit64`: the limits are equal on every machine.
     pub(super) fn limits(resource: usize, out: usize) -> Result<isize, Error> {
         if out == 0 {
             return Ok(0);
@@ -124,7 +125,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `prctl`: names of threads are stored, for the log; the rest has no effect.
+    /// `prctl`: stores names of threads for the log. Other options have no effect.
     pub(super) fn prctl(&mut self, option: usize, argument: usize) -> Result<isize, Error> {
         let thread = current_thread().unwrap_or(0);
         match option as i32 {

@@ -8,12 +8,12 @@ use crate::tcp::{Change, Connection, State};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The latency of a packet from a host to itself.
+/// The latency of a packet from a host to itself, in nanoseconds.
 const LOOPBACK: u64 = 20_000;
-/// The range of ports for sockets without a given port (`ip_local_port_range`).
+/// The start of the range of ports for sockets that request no port (`ip_local_port_range`).
 const FIRST_EPHEMERAL: u16 = 32_768;
 const EPHEMERAL_PORTS: u16 = 28_232;
-/// The maximum bytes of datagrams that wait to be read.
+/// The maximum size in bytes of all datagrams that wait to be read.
 const DATAGRAM_BUFFER: usize = 208 << 10;
 
 /// A TCP socket before `connect` and `listen`.
@@ -28,7 +28,7 @@ pub(crate) struct NewSocket {
 pub(crate) struct Listener {
     pub local: SocketAddr,
     pub backlog: usize,
-    /// Established connections that were not accepted yet.
+    /// Established connections that have not been accepted.
     pub queue: VecDeque<Id>,
 }
 
@@ -140,7 +140,7 @@ impl Inet {
         Inet::release(&mut self.tcp_ports, local);
     }
 
-    /// A UDP socket is gone.
+    /// Releases the port of a UDP socket.
     pub(crate) fn release_udp(&mut self, local: Option<SocketAddr>) {
         Inet::release(&mut self.udp_ports, local);
     }
@@ -151,7 +151,7 @@ fn conflicts(one: IpAddr, other: IpAddr) -> bool {
 }
 
 impl Kernel {
-    /// True if the address is one of this host's.
+    /// True if the address belongs to this host.
     fn is_own(&self, ip: IpAddr) -> bool {
         let host = &self.world.hosts[self.host];
         ip.is_loopback() || ip.is_unspecified() || host.addresses.contains(&ip)
@@ -237,7 +237,7 @@ impl Kernel {
         }
     }
 
-    /// A packet has arrived.
+    /// Handles an arriving packet.
     pub(super) fn receive(&mut self, packet: Packet) {
         match &packet.payload {
             Payload::Tcp(segment) => self.on_segment(&packet, segment),
@@ -255,7 +255,8 @@ impl Kernel {
         }
     }
 
-    /// Lets `act` use a connection, sends the resulting packets, and wakes waiting threads if it says so.
+    /// Lets `act` use a connection, sends the resulting packets, and wakes waiting threads if the returned change
+    /// requires it.
     pub(super) fn drive<T>(
         &mut self,
         id: Id,

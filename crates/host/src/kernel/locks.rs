@@ -1,5 +1,5 @@
-//! File locks: those of `flock`, and record locks. Record locks belong to an open file (`F_OFD_SETLK`) or to the
-//! process (`F_SETLK`), of which a host has one.
+//! File locks: `flock` locks and record locks. A record lock belongs to an open file (`F_OFD_SETLK`) or to the host's
+//! only process (`F_SETLK`).
 
 use super::descriptors::Kind;
 use super::user::{self, Error, error};
@@ -7,14 +7,14 @@ use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
 use crate::filesystem::Ino;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Locks by inode.
+/// The locks of files, by inode.
 #[derive(Debug, Default)]
 pub(crate) struct Locks(BTreeMap<Ino, Lock>);
 
 #[derive(Debug, Default)]
 struct Lock {
     exclusive: bool,
-    /// The open files that hold it.
+    /// The open files that hold the `flock` lock.
     holders: BTreeSet<Id>,
     /// Locked ranges of bytes.
     records: Vec<Record>,
@@ -181,7 +181,7 @@ impl Kernel {
             }
             _ => {}
         }
-        // What the file held of the range is replaced.
+        // The new record replaces the part of the range that the holder has locked before.
         let own = |other: &Record| other.holder == record.holder && other.overlaps(&record);
         let replaced: Vec<Record> = records.extract_if(.., |other| own(other)).collect();
         for other in replaced {
@@ -208,7 +208,7 @@ impl Kernel {
         }
     }
 
-    /// Releases the locks of a closed file: its own, and the record locks of the process on that file.
+    /// Releases the locks of a closed file: its own locks, and the process's record locks on this file.
     pub(super) fn release_locks(&mut self, ino: Ino, id: Id) {
         self.unlock(ino, id);
         if let Some(lock) = self.locks.0.get_mut(&ino) {

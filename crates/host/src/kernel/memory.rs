@@ -7,7 +7,7 @@ use super::{Attempt, Kernel, Step};
 use crate::filesystem::Ino;
 use crate::raw::{Args, raw};
 
-/// The address from which on anonymous memory and files are mapped, one after the other.
+/// The lowest address of mappings of anonymous memory and files, which are placed one after the other.
 const MAPPINGS: usize = 0x3000_0000_0000;
 const MAPPINGS_END: usize = 0x3800_0000_0000;
 /// The address of the slots for the stacks of threads.
@@ -41,7 +41,7 @@ impl Regions {
 fn map_at(address: usize, length: usize, protection: i32) -> isize {
     let flags =
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    // SAFETY: `MAP_FIXED_NOREPLACE` fails instead of replacing what is mapped there.
+    // SAFETY: `MAP_FIXED_NOREPLACE` fails instead of replacing existing mappings.
     unsafe {
         raw(
             libc::SYS_mmap,
@@ -68,7 +68,7 @@ impl Kernel {
         };
         if args[3] as i32 & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) == 0 {
             let length = args[1].next_multiple_of(PAGE);
-            // An unmapped page between mappings, so that they are never one region by chance.
+            // An unmapped page separates mappings, so that the kernel never merges two of them.
             let next = self.memory.next_mapping + length + PAGE;
             if next > MAPPINGS_END {
                 return Err(error(libc::ENOMEM));
@@ -76,7 +76,8 @@ impl Kernel {
             args[0] = std::mem::replace(&mut self.memory.next_mapping, next);
             args[3] |= libc::MAP_FIXED_NOREPLACE as usize;
         }
-        // SAFETY: the mapping is the program's wish; where the address is ours, nothing is replaced.
+        // SAFETY: the program has requested this mapping. If the kernel has chosen the address, `MAP_FIXED_NOREPLACE`
+        // replaces nothing.
         let result = unsafe { raw(libc::SYS_mmap, args) };
         if (-4095..0).contains(&result) {
             return Err(result);
@@ -91,8 +92,8 @@ impl Kernel {
         Ok(result)
     }
 
-    /// Replaces the descriptor and the offset of a mapping by the real ones. Returns the inode, unless it is a file of
-    /// the real system, and whether the mapping writes to it.
+    /// Replaces the descriptor and the offset of a mapping with the real ones. Returns the inode, unless the file
+    /// belongs to the real system, and whether the mapping writes to it.
     fn mapped_file(&mut self, args: &mut Args) -> Result<Option<(Ino, bool)>, Error> {
         let [_, _, protection, flags, fd, offset] = *args;
         let shared = matches!(
@@ -109,7 +110,7 @@ impl Kernel {
                 if !file.can_read() || shared && writes && !file.can_write() {
                     return Err(error(libc::EACCES));
                 }
-                // A mapping that may be made writable later counts as one that is.
+                // A mapping that may be made writable later counts as writing.
                 let is_written = shared && file.can_write();
                 let ino = file.ino;
                 let (real, base) = self.files.offset(ino);

@@ -27,7 +27,7 @@ fn datagram(buffers: &Buffers, flags: i32, from: Vec<u8>, data: &[u8]) -> Receiv
 }
 
 impl Kernel {
-    /// `read`, `recv` and similar calls; `after` gets the sender of a datagram and whether it was
+    /// `read`, `recv` and similar calls; `after` receives the sender of a datagram, and whether the datagram was
     /// truncated.
     pub(super) fn read(
         &mut self,
@@ -169,7 +169,7 @@ impl Kernel {
         }))
     }
 
-    /// `write`, `send` and their like.
+    /// `write`, `send` and similar calls.
     pub(super) fn write(
         &mut self,
         fd: usize,

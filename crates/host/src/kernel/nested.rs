@@ -21,8 +21,8 @@ pub(super) fn set_time(now: u64) {
     NOW.store(now, Ordering::Relaxed);
 }
 
-/// True for calls that do not switch to another thread, because an allocator makes them while it holds locks that the
-/// kernel's own allocations need.
+/// True for calls that do not switch to another thread, because an allocator makes them while it holds locks that
+/// allocations of the simulated kernel need.
 pub(super) fn is_of_allocators(number: i64) -> bool {
     matches!(
         number,
@@ -71,6 +71,6 @@ fn map(args: &Args) -> Result<isize, user::Error> {
         args[0] = NEXT.fetch_add(length, Ordering::Relaxed);
         args[3] |= libc::MAP_FIXED_NOREPLACE as usize;
     }
-    // SAFETY: nothing that is mapped is replaced, unless the allocator names memory of its own.
+    // SAFETY: existing mappings are replaced only if the allocator requests this for its own memory.
     Ok(unsafe { raw(libc::SYS_mmap, args) })
 }

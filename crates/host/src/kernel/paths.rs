@@ -16,17 +16,17 @@ const LONGEST_PATH: usize = 4095;
 /// The target of a path.
 #[derive(Debug)]
 pub(super) struct PathTarget {
-    /// The directory that holds the last name.
+    /// The directory that contains the last name.
     directory: Ino,
     /// The last name; empty for `/` and for paths that end with `.` or `..`.
     name: Vec<u8>,
     target: Option<Ino>,
-    /// The path ends with a slash.
+    /// True if the path ends with a slash.
     names_directory: bool,
 }
 
 impl Kernel {
-    /// Returns the start of relative paths.
+    /// Returns the directory at which a relative path starts.
     fn base(&mut self, directory: usize) -> Result<Ino, Error> {
         if directory as i32 == libc::AT_FDCWD {
             return Ok(self.directory);
@@ -112,7 +112,7 @@ impl Kernel {
         })
     }
 
-    /// The inode that a path names.
+    /// Returns the inode that a path in the program's memory names.
     fn find_inode(&mut self, directory: usize, path: usize, follow: bool) -> Result<Ino, Error> {
         let found = self.find(directory, &user::path(path)?, follow)?;
         let ino = found.target.ok_or(error(libc::ENOENT))?;
@@ -122,13 +122,13 @@ impl Kernel {
         Ok(ino)
     }
 
-    /// The inode that a path names.
+    /// Returns the inode that a path names.
     pub(super) fn find_target(&mut self, path: &[u8]) -> Result<Ino, Error> {
         let found = self.find(libc::AT_FDCWD as usize, path, true)?;
         found.target.ok_or(error(libc::ENOENT))
     }
 
-    /// A name that does not exist yet.
+    /// Resolves a path whose last name must not exist.
     fn find_free(&mut self, directory: usize, path: &[u8]) -> Result<PathTarget, Error> {
         let found = self.find(directory, path, false)?;
         match found.target {
@@ -156,7 +156,7 @@ impl Kernel {
         Ok(ino)
     }
 
-    /// Permissions of a new file.
+    /// Returns the permissions of a new file, without those in `umask`.
     fn masked(&self, mode: usize) -> u32 {
         mode as u32 & 0o7777 & !self.mask
     }
@@ -304,7 +304,7 @@ impl Kernel {
     pub(super) fn statx(&mut self, args: &crate::raw::Args) -> Result<isize, Error> {
         let [directory, path, flags, _, out, _] = *args;
         if self.real_path(directory, &user::path(path)?).is_some() {
-            // The C library falls back to a call whose result has one form.
+            // Fails, so that the C library falls back to `newfstatat`, whose result has only one format.
             return Err(error(libc::ENOSYS));
         }
         match self.look_up(directory, path, flags as i32)? {

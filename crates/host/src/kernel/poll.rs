@@ -25,7 +25,7 @@ impl Kernel {
                 match self.descriptors.id(entry.fd as usize) {
                     Err(_) => entry.revents = libc::POLLNVAL,
                     Ok(id) => {
-                        // The bits of poll and epoll have the same values.
+                        // The bits of `poll` and `epoll` have equal values.
                         let always = libc::POLLERR | libc::POLLHUP;
                         entry.revents = self.readiness(id) as i16 & (entry.events | always);
                         watched.push(id);
@@ -38,7 +38,7 @@ impl Kernel {
         Ok(self.wait_or(ready, watched, limit, attempt))
     }
 
-    /// `select`: replaces the sets by the ready descriptors.
+    /// `select`: replaces the sets with the ready descriptors.
     pub(super) fn select(
         &mut self,
         count: usize,

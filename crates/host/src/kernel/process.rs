@@ -15,13 +15,13 @@ impl Kernel {
         Step::Exit
     }
 
-    /// Stops the program; its kernel continues, so that connections end as on a real machine.
+    /// Stops the program. Its kernel continues, so that connections end as on a real machine.
     pub(crate) fn stop_program(&mut self) {
         self.scheduler.stopped = true;
         self.close_all();
     }
 
-    /// The simulation kills the program.
+    /// Kills the program on behalf of the simulation.
     pub(super) fn kill(&mut self) {
         self.stop_program();
     }
@@ -42,10 +42,10 @@ impl Kernel {
         self.stop_program();
     }
 
-    /// `kill`, `tkill` and `tgkill`, which are allowed only to the program itself, because that is how it aborts.
+    /// `kill`, `tkill` and `tgkill`, which may only target the program itself, because that is how a program aborts.
     pub(super) fn send_signal(&mut self, target: usize, signal: usize) -> Step {
         let target = target as i32;
-        // The C library remembers real numbers of threads from their start.
+        // The C library uses the real ids of threads, which it has stored at their start.
         // SAFETY: the call takes no pointers.
         let own = unsafe { raw(libc::SYS_getpid, args([])) };
         let is_own_thread = (PID..PID + (1 << 16)).contains(&target);
@@ -90,11 +90,11 @@ pub(super) fn raise(signal: i32) -> isize {
     }
 }
 
-/// Ends a program that made a call which is not simulated: reports the call, the thread and the frames, and stops the
+/// Ends a program that made a call which is not simulated. Reports the call, the thread and its frames, and stops the
 /// host.
 pub(super) fn refuse(number: i64, args: &Args) -> ! {
     let name = crate::calls::name(number);
-    // Symbols are looked up while the text is made, which makes calls.
+    // Captured before the kernel is borrowed, because looking up symbols makes calls.
     let frames = std::backtrace::Backtrace::force_capture().to_string();
     with(|kernel| {
         let host = &kernel.world.hosts[kernel.host].name;

@@ -43,10 +43,10 @@ enum Disposition {
 }
 
 fn disposition(signal: i32) -> Disposition {
-    // The handler is the first word of the kernel's structure.
+    // The first word of the kernel's structure is the handler.
     let mut action = [0usize; 4];
     let arguments = args([signal as usize, 0, action.as_mut_ptr() as usize, 8]);
-    // SAFETY: the structure has four words, with a mask of eight bytes.
+    // SAFETY: the structure has four words, and the mask in it has eight bytes.
     let result = unsafe { raw(libc::SYS_rt_sigaction, arguments) };
     match (result, action[0]) {
         (0, libc::SIG_IGN) => Disposition::Ignored,
@@ -78,7 +78,7 @@ impl Kernel {
         Ok(fd as isize)
     }
 
-    /// Queues a signal for a descriptor that reads it. False if there is no such descriptor.
+    /// Queues a signal for a descriptor that reads it. Returns false if there is no such descriptor.
     pub(super) fn queue_signal(&mut self, signal: i32) -> bool {
         let bit = 1u64 << (signal - 1);
         let reader = self.descriptors.find_kind(|kind| match kind {

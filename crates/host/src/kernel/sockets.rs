@@ -138,7 +138,7 @@ impl Kernel {
         Ok(Step::Done(new as isize))
     }
 
-    /// Returns the step of a call that cannot continue before an object changes.
+    /// Returns the step of a call that must wait until an object changes.
     pub(super) fn wait_for(
         &mut self,
         id: Id,

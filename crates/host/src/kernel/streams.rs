@@ -6,7 +6,7 @@ use super::user::{self, Error, error};
 use super::{Id, Kernel};
 use std::collections::VecDeque;
 
-/// The maximum number of bytes that wait to be read.
+/// The maximum number of bytes that an end buffers.
 const CAPACITY: usize = 64 << 10;
 
 /// An end of a pipe or a socket pair.
@@ -20,13 +20,13 @@ pub(crate) struct Stream {
     pub is_pipe: bool,
     pub can_read: bool,
     pub can_write: bool,
-    /// True if this end does not write any more.
+    /// True if this end has been shut down for writing.
     pub is_shut: bool,
-    /// True if the other end does not write any more.
+    /// True if the other end has been closed or shut down for writing.
     pub peer_closed: bool,
-    /// True if the other end is gone or does not read any more.
+    /// True if the other end has been closed or shut down for reading.
     pub peer_deaf: bool,
-    /// The error that the next read reports when nothing is left to read; 0 means none.
+    /// The error that the next read reports after the buffered bytes; 0 means none.
     pub error: i32,
     /// The addresses of this end and the other one, for sockets with names.
     pub names: Option<[Address; 2]>,
@@ -44,24 +44,24 @@ impl Stream {
         }
     }
 
-    /// Bytes that can be read.
+    /// Returns the number of bytes that can be read.
     pub(crate) fn readable(&self) -> usize {
         self.received.len()
     }
 
-    /// Bytes that fit in.
+    /// Returns the number of bytes that fit into the buffer.
     pub(crate) fn capacity(&self) -> usize {
         CAPACITY - self.received.len()
     }
 
     pub(crate) fn readiness(&self, peer_capacity: usize) -> u32 {
         let mut ready = 0;
-        // A socket is readable at its end; a pipe is not.
+        // At its end, a socket is readable and a pipe is not.
         let at_end = self.peer_closed && !self.is_pipe;
         if self.can_read && (!self.received.is_empty() || at_end) {
             ready |= libc::EPOLLIN;
         }
-        // Writing to a closed end fails at once, so it is ready.
+        // A write to a closed end fails at once, so the end counts as ready.
         if self.can_write && (peer_capacity > 0 || self.peer_deaf || self.is_shut) {
             ready |= libc::EPOLLOUT;
         }

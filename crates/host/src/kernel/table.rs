@@ -40,7 +40,7 @@ pub(super) fn serve(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut
     }
 }
 
-/// Calls that move data.
+/// Serves calls that move data.
 fn transfer(
     kernel: &mut Kernel,
     number: i64,
@@ -66,7 +66,7 @@ fn transfer(
     })
 }
 
-/// Calls that wait, and clocks.
+/// Serves calls that wait, and calls about clocks.
 fn waiting(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
     let [a, b, c, d, e, _] = *args;
     Some(match number {
@@ -110,7 +110,7 @@ fn waiting(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt)
     })
 }
 
-/// Calls that make, change and close descriptors.
+/// Serves calls that create, change and close descriptors.
 fn descriptor(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     let [a, b, c, d, e, _] = *args;
     Some(match number {
@@ -147,7 +147,7 @@ fn descriptor(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     })
 }
 
-/// Calls on open files.
+/// Serves calls on open files.
 fn file(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
     let [a, b, c, d, ..] = *args;
     let one = Buffers::one(b, c);
@@ -185,9 +185,9 @@ fn file(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) ->
         libc::SYS_fstatfs => done(kernel.inode_of(a).and_then(|_| kernel.statfs(b))),
         libc::SYS_fchmod => done(kernel.chmod(a, None, b)),
         libc::SYS_fchdir => done(kernel.chdir(a, None)),
-        // Advice, and starting to write without a promise.
+        // Calls that only give advice, or start a write without waiting for it, have no effect.
         libc::SYS_fadvise64 | libc::SYS_readahead | libc::SYS_sync_file_range => Ok(Step::Done(0)),
-        // Programs fall back to reading and writing.
+        // Programs fall back to `read` and `write`.
         libc::SYS_copy_file_range => Err(error(libc::EOPNOTSUPP)),
         libc::SYS_sendfile | libc::SYS_splice => Err(error(libc::EINVAL)),
         libc::SYS_memfd_create => kernel.memory_file(b),
@@ -234,7 +234,7 @@ fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
         libc::SYS_utimensat => done(kernel.set_times(a, b, c, d)),
         libc::SYS_chdir => done(kernel.chdir(HERE, Some(a))),
         libc::SYS_getcwd => done(kernel.getcwd(a, b)),
-        // There is one user.
+        // Ownership does not change, because a host has only one user.
         libc::SYS_chown | libc::SYS_fchown | libc::SYS_lchown | libc::SYS_fchownat => {
             Ok(Step::Done(0))
         }
@@ -269,7 +269,7 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
         libc::SYS_sysinfo => done(kernel.sysinfo(a)),
         libc::SYS_getrusage => done(Kernel::getrusage(b)),
         libc::SYS_times => done(kernel.times(a)),
-        // One user, one group.
+        // A host has one user and one group.
         libc::SYS_getgroups | libc::SYS_setpgid | libc::SYS_getpriority => Ok(Step::Done(0)),
         libc::SYS_getresuid | libc::SYS_getresgid => {
             let user = super::identity::USER;
@@ -283,9 +283,9 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
         libc::SYS_exit_group => Ok(kernel.exit(a)),
         libc::SYS_kill | libc::SYS_tkill => Ok(kernel.send_signal(a, b)),
         libc::SYS_tgkill => Ok(kernel.send_signal(a, c)),
-        // Not available, as on a kernel without them: programs and the C library fall back.
+        // These calls do not exist, as on an older kernel; programs and the C library fall back.
         libc::SYS_io_uring_setup | libc::SYS_membarrier => Err(error(libc::ENOSYS)),
-        // No process has children.
+        // A process has no children.
         libc::SYS_wait4 | libc::SYS_waitid => Err(error(libc::ECHILD)),
         _ => return None,
     })

@@ -15,7 +15,7 @@ struct Thread {
     state: State,
     /// Orders waiting threads, so that the longest waiting thread is woken first.
     since: u64,
-    /// Why the last wait has ended.
+    /// The reason why the last wait has ended.
     waking: Waking,
     /// The signals whose handlers the thread must run.
     signals: Vec<i32>,
@@ -84,7 +84,7 @@ impl Scheduler {
         self.threads[thread].state == State::Ended
     }
 
-    /// True if threads are alive and all of them wait for each other.
+    /// True if threads are alive and each waits for another one.
     pub(crate) fn is_deadlocked(&self) -> bool {
         let mut living = self
             .threads
@@ -171,7 +171,7 @@ impl Scheduler {
         }
     }
 
-    /// Lets the first living thread run the handler of a signal.
+    /// Makes the first thread that has not ended run the handler of a signal.
     pub(crate) fn interrupt(&mut self, signal: i32) {
         let living = |thread: &Thread| thread.state != State::Ended;
         let Some(number) = self.threads.iter().position(living) else {
@@ -204,7 +204,7 @@ impl Scheduler {
 }
 
 impl Kernel {
-    /// True if another thread should run first, by the rate of preemption.
+    /// True if another thread should run first, chosen at random by the rate of preemption.
     pub(super) fn should_preempt(&mut self) -> bool {
         let rate = self.world.preemption;
         rate > 0 && !self.scheduler.ready.is_empty() && self.random.below(1000) < rate as usize
@@ -241,7 +241,7 @@ impl Kernel {
         self.scheduler.baton(thread)
     }
 
-    /// True if the thread's turn is over for good.
+    /// True if the thread has given the baton away for ever.
     pub(crate) fn has_ended(&self, thread: usize) -> bool {
         self.scheduler.has_ended(thread)
     }
@@ -295,7 +295,7 @@ pub(crate) fn pass_on(wait: Option<Wait>) -> Waking {
     waking
 }
 
-/// Gives the baton away for good, because the calling thread ends.
+/// Gives the baton away for ever, because the calling thread ends.
 pub(crate) fn leave() {
     let Some(me) = THREAD.get() else { return };
     let flag = with(|kernel| {
@@ -314,7 +314,7 @@ pub(crate) fn leave() {
     flag.raise();
 }
 
-/// Gives the baton away and never returns, because the program is over but its kernel is not.
+/// Gives the baton away and never returns, because the program has ended but its kernel continues.
 pub(crate) fn leave_forever() -> ! {
     leave();
     loop {

@@ -73,7 +73,7 @@ fn program() -> Vec<sock_filter> {
     for number in NATIVE {
         program.extend([skip_unless(number as u32), answer(SECCOMP_RET_ALLOW)]);
     }
-    // The C library then uses `clone`, whose flags a filter can see: only threads pass.
+    // The C library then falls back to `clone`, whose flags a filter can inspect: only threads are allowed.
     let no_such_call = SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
     program.extend([skip_unless(libc::SYS_clone3 as u32), answer(no_such_call)]);
     let is_clone = (BPF_JMP | BPF_JEQ | BPF_K) as u16;
@@ -92,7 +92,7 @@ fn program() -> Vec<sock_filter> {
         k: libc::CLONE_THREAD as u32,
     });
     program.push(answer(SECCOMP_RET_ALLOW));
-    // Calls of our own.
+    // Allows calls from [`crate::raw`].
     let equals = (BPF_JMP | BPF_JEQ | BPF_K) as u16;
     program.push(load(POINTER_HIGH));
     program.push(sock_filter {
@@ -115,7 +115,7 @@ fn program() -> Vec<sock_filter> {
 
 /// Serves a call that the filter caught.
 unsafe extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid context to a handler with `SA_SIGINFO`.
+    // SAFETY: the kernel passes a valid context to a handler that is installed with `SA_SIGINFO`.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let register = |index: i32| registers[index as usize] as usize;
     let number = register(libc::REG_RAX) as i64;
@@ -130,7 +130,7 @@ unsafe extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut li
     let errno = raw::errno();
     let result = match current_thread() {
         Some(_) => call(number, args),
-        // SAFETY: passes on the call of a thread that is not part of the program.
+        // SAFETY: passes on the arguments of a thread that is not part of the program.
         None => unsafe { raw(number, args) },
     };
     raw::set_errno(errno);
@@ -144,8 +144,8 @@ pub(crate) fn install() -> Result<(), String> {
         len: program.len() as u16,
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: all-zero is a valid `sigaction`; the handler and the filter have the types that the calls expect, and
-    // the filter is copied by the kernel.
+    // SAFETY: an all-zero `sigaction` is valid, and handler and filter have the types that the calls expect. The kernel
+    // copies the filter.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_signal as *const () as usize;

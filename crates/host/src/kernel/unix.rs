@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The maximum number of datagrams that wait to be read (`net.unix.max_dgram_qlen`).
 const MOST_DATAGRAMS: usize = 10;
-/// Bytes of a datagram at most.
+/// The maximum size of a datagram in bytes.
 const LONGEST_DATAGRAM: usize = 200 << 10;
 const LONGEST_NAME: usize = 108;
 
@@ -55,7 +55,7 @@ pub(crate) struct UnixListener {
     name: Name,
     pub address: Address,
     backlog: usize,
-    /// Connections that were not accepted yet.
+    /// Connections that have not been accepted.
     pub queue: VecDeque<Id>,
 }
 
@@ -99,7 +99,7 @@ fn parse(address: usize, length: usize) -> Result<(Vec<u8>, bool), Error> {
 }
 
 impl Kernel {
-    /// The socket with a name.
+    /// Returns the socket with the name in this address.
     fn unix_socket_at(&mut self, address: usize, length: usize) -> Result<Id, Error> {
         let (bytes, is_path) = parse(address, length)?;
         let name = match is_path {
@@ -153,7 +153,7 @@ impl Kernel {
             return Err(error(libc::EADDRINUSE));
         }
         if let Name::Path(ino) = name {
-            // The inode's number is not used again while the socket lives.
+            // A reference keeps the inode's number from being reused while the socket exists.
             self.files.open_inode(ino);
         }
         self.unix.0.insert(name.clone(), id);
@@ -286,7 +286,7 @@ impl Kernel {
         }
     }
 
-    /// A datagram socket is closed.
+    /// Closes a datagram socket.
     pub(super) fn close_unix_datagrams(&mut self, socket: UnixDatagrams) {
         self.forget_name(socket.name.map(|name| name.0));
         if let Some(peer) = socket.peer {

@@ -33,7 +33,7 @@ pub(crate) fn write<T: Copy>(address: usize, value: T) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes that a call reads.
+/// Returns the bytes that a call reads.
 pub(crate) fn bytes<'a>(address: usize, length: usize) -> &'a [u8] {
     if length == 0 || address == 0 {
         return &[];
@@ -42,7 +42,7 @@ pub(crate) fn bytes<'a>(address: usize, length: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
 }
 
-/// Bytes that a call writes.
+/// Returns the bytes to which a call writes.
 pub(crate) fn bytes_mut<'a>(address: usize, length: usize) -> &'a mut [u8] {
     if length == 0 || address == 0 {
         return &mut [];
@@ -61,7 +61,7 @@ pub(crate) fn string(address: usize) -> Result<String, Error> {
     Ok(text.to_string_lossy().into_owned())
 }
 
-/// The bytes of a path.
+/// Reads a path as bytes.
 pub(crate) fn path(address: usize) -> Result<Vec<u8>, Error> {
     if address == 0 {
         return Err(error(libc::EFAULT));
@@ -81,7 +81,7 @@ impl Buffers {
         Buffers(vec![(address, length)])
     }
 
-    /// The buffers of an array of `iovec`.
+    /// Reads the buffers from an array of `iovec`.
     pub(crate) fn vector(address: usize, count: usize) -> Result<Buffers, Error> {
         if count > 1024 {
             return Err(error(libc::EINVAL));
@@ -93,12 +93,12 @@ impl Buffers {
         (0..count).map(entry).collect::<Result<_, _>>().map(Buffers)
     }
 
-    /// Returns their total length.
+    /// Returns the total length of the buffers.
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|&(_, length)| length).sum()
     }
 
-    /// Their contents, at most `most` bytes.
+    /// Copies the contents of the buffers, at most `most` bytes.
     pub(crate) fn gather(&self, most: usize) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len().min(most));
         for &(address, length) in &self.0 {
@@ -120,7 +120,7 @@ impl Buffers {
     }
 }
 
-/// Nanoseconds of a `timespec`.
+/// Reads a `timespec`, and returns it in nanoseconds.
 pub(crate) fn timespec(address: usize) -> Result<u64, Error> {
     let time: libc::timespec = read(address)?;
     if time.tv_sec < 0 || !(0..1_000_000_000).contains(&time.tv_nsec) {
@@ -131,7 +131,7 @@ pub(crate) fn timespec(address: usize) -> Result<u64, Error> {
         .saturating_add(time.tv_nsec as u64))
 }
 
-/// A `timespec` of `nanos` nanoseconds.
+/// Converts nanoseconds to a `timespec`.
 pub(crate) fn to_timespec(nanos: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (nanos / 1_000_000_000) as i64,

@@ -16,7 +16,7 @@ type Free = unsafe extern "C" fn(*mut addrinfo);
 static LOOKUP: Next = Next::new(c"getaddrinfo");
 static FREE: Next = Next::new(c"freeaddrinfo");
 
-/// A result and its address, in one allocation.
+/// A result and its socket address, in one allocation.
 #[repr(C)]
 struct Entry {
     info: addrinfo,
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn getaddrinfo(
     out: *mut *mut addrinfo,
 ) -> c_int {
     if current_thread().is_none() {
-        // SAFETY: passes the arguments on.
+        // SAFETY: passes on the caller's arguments.
         return unsafe { LOOKUP.get::<Lookup>()(node, service, hints, out) };
     }
     // SAFETY: hints are null or valid.
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn getaddrinfo(
         (libc::SOCK_DGRAM, libc::IPPROTO_UDP),
     ];
     let mut first: *mut addrinfo = std::ptr::null_mut();
-    // Each is put before those after it.
+    // Results are added at the front of the list, so the order is reversed.
     for ip in ips.into_iter().rev() {
         let own = if ip.is_ipv4() {
             libc::AF_INET
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn getaddrinfo(
             info.ai_addrlen = bytes.len() as libc::socklen_t;
             info.ai_next = first;
             let entry = Box::into_raw(Box::new(Entry { info, address }));
-            // SAFETY: the entry was just made.
+            // SAFETY: the entry has just been allocated.
             unsafe {
                 (*entry).info.ai_addr = (&raw mut (*entry).address).cast();
                 first = &raw mut (*entry).info;
@@ -112,11 +112,11 @@ pub unsafe extern "C" fn getaddrinfo(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freeaddrinfo(mut list: *mut addrinfo) {
     if current_thread().is_none() {
-        // SAFETY: passes the argument on.
+        // SAFETY: passes on the caller's argument.
         return unsafe { FREE.get::<Free>()(list) };
     }
     while !list.is_null() {
-        // SAFETY: the list came from `getaddrinfo` above, on a thread of this host, as boxed entries.
+        // SAFETY: `getaddrinfo` above has created the list from boxes, on a thread of this host.
         unsafe {
             let next = (*list).ai_next;
             drop(Box::from_raw(list.cast::<Entry>()));

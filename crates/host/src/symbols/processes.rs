@@ -1,5 +1,5 @@
-//! Other processes, which hosts cannot start. The C library blocks signals in these calls, so they are refused here
-//! and not by the filter.
+//! Calls that start processes, which hosts cannot do. They are refused here and not by the filter, because the C
+//! library blocks signals in these calls.
 
 use super::Next;
 use crate::kernel::{call, current_thread};
@@ -24,7 +24,7 @@ fn fork_or_refuse() -> pid_t {
     if current_thread().is_some() {
         return call(libc::SYS_fork, args([])) as pid_t;
     }
-    // SAFETY: the type is that of the function.
+    // SAFETY: the type is that of the C library's function.
     unsafe { FORK.get::<Fork>()() }
 }
 
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn posix_spawn(
     if current_thread().is_some() {
         return -call(libc::SYS_execve, args([path as usize])) as c_int;
     }
-    // SAFETY: the type is that of the function, and the arguments are the caller's.
+    // SAFETY: the type is that of the C library's function, and the arguments come from the caller.
     unsafe { SPAWN.get::<Spawn>()(pid, path, actions, attributes, arguments, environment) }
 }
 
@@ -70,6 +70,6 @@ pub unsafe extern "C" fn posix_spawnp(
     if current_thread().is_some() {
         return -call(libc::SYS_execve, args([name as usize])) as c_int;
     }
-    // SAFETY: the type is that of the function, and the arguments are the caller's.
+    // SAFETY: the type is that of the C library's function, and the arguments come from the caller.
     unsafe { SPAWN_BY_NAME.get::<Spawn>()(pid, name, actions, attributes, arguments, environment) }
 }

@@ -24,12 +24,12 @@ unsafe extern "C" {
     fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
 }
 
-/// The key whose destructor ends a thread's turn.
+/// The pthread key whose destructor ends a thread's turn.
 static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
-/// The round of the C library's destructors of keys in which our destructor ends the thread's turn: the last but one,
-/// after the program's own.
+/// The round of the C library's destructors in which the key's destructor ends the thread's turn: the last round but
+/// one, after the program's own destructors.
 const ROUNDS: usize = 3;
-/// The stack size of a thread that requests none.
+/// The stack size of a thread that requests no size.
 const DEFAULT_STACK: usize = 8 << 20;
 
 /// The data that a new thread needs before it has the baton.
@@ -40,7 +40,7 @@ struct Start {
     baton: &'static Signal,
 }
 
-/// Prepares the end of threads. Called once, before the first one is started.
+/// Prepares for the ends of threads. Called once, before the first thread is started.
 pub(crate) fn prepare() {
     let mut key: pthread_key_t = 0;
     // SAFETY: the destructor has the type that the call expects.
@@ -53,7 +53,7 @@ unsafe extern "C" fn on_exit(round: *mut c_void) {
     let round = round as usize;
     if round < ROUNDS {
         let key = EXIT_KEY.load(Ordering::Relaxed);
-        // SAFETY: the key exists; the value is a number.
+        // SAFETY: the key exists, and the value is a number.
         unsafe { libc::pthread_setspecific(key, (round + 1) as *const c_void) };
         return;
     }
@@ -62,14 +62,15 @@ unsafe extern "C" fn on_exit(round: *mut c_void) {
 
 extern "C" fn trampoline(start: *mut c_void) -> *mut c_void {
     let start = start.cast::<Start>();
-    // SAFETY: the thread that started this one made the box and left it to this one. Nothing of the host's memory is
-    // changed before the baton is here.
+    // SAFETY: the starting thread made the box and gave it to this thread. This thread only reads it before it has the
+    // baton.
     let (thread, baton) = unsafe { ((*start).thread, (*start).baton) };
     let key = EXIT_KEY.load(Ordering::Relaxed);
-    // SAFETY: the key exists; the value is a number.
+    // SAFETY: the key exists, and the value is a number.
     unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(1)) };
     threads::take_baton(thread, baton);
-    // SAFETY: as above; the baton is here, so the box may be freed.
+    // SAFETY: the starting thread made the box and gave it to this thread. This thread has the baton, so it may free
+    // memory of the host.
     let start = unsafe { Box::from_raw(start) };
     (start.body)(start.argument)
 }
@@ -125,7 +126,7 @@ pub(crate) fn adopt() {
         (thread, kernel.baton(thread))
     });
     let key = EXIT_KEY.load(Ordering::Relaxed);
-    // SAFETY: the key exists; the value is a number.
+    // SAFETY: the key exists, and the value is a number.
     unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(1)) };
     crate::heap::enter(crate::heap::Zone::Process);
     let mut handle: pthread_t = 0;
@@ -159,9 +160,9 @@ fn reap() {
     }
 }
 
-/// Waits for the real end of a thread whose turn is over, which is imminent, and frees its stack.
+/// Waits until a thread whose turn is over has really ended, which is imminent, and frees its stack.
 fn join_really(ended: &Started, value: *mut *mut c_void) -> c_int {
-    // SAFETY: the thread was started, is joined once, and is not detached for the C library.
+    // SAFETY: the thread was started with `pthread_create`, is joined once, and is not detached in the C library.
     let result = outside(|| unsafe { JOIN.get::<Join>()(ended.handle, value) });
     with(|kernel| kernel.release_stack(ended.stack));
     result
@@ -176,19 +177,19 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     if current_thread().is_none() {
-        // SAFETY: passes the arguments on.
+        // SAFETY: passes on the caller's arguments.
         return unsafe { CREATE.get::<Create>()(out, attributes, body, argument) };
     }
     let mut size = DEFAULT_STACK;
     let mut state = libc::PTHREAD_CREATE_JOINABLE;
     if !attributes.is_null() {
-        // SAFETY: the caller passed initialized attributes.
+        // SAFETY: the caller has passed initialised attributes.
         unsafe {
             libc::pthread_attr_getstacksize(attributes, &mut size);
             pthread_attr_getdetachstate(attributes, &mut state);
         }
     }
-    // SAFETY: the caller passed a pointer to a handle.
+    // SAFETY: the caller has passed a pointer to a handle.
     let result = start(unsafe { &mut *out }, size, body, argument);
     if result == 0 && state == libc::PTHREAD_CREATE_DETACHED {
         with(|kernel| {
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn pthread_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_join(handle: pthread_t, value: *mut *mut c_void) -> c_int {
     if current_thread().is_none() {
-        // SAFETY: passes the arguments on.
+        // SAFETY: passes on the caller's arguments.
         return unsafe { JOIN.get::<Join>()(handle, value) };
     }
     let find = |kernel: &mut crate::kernel::Kernel| {
@@ -233,7 +234,7 @@ pub unsafe extern "C" fn pthread_join(handle: pthread_t, value: *mut *mut c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
     if current_thread().is_none() {
-        // SAFETY: passes the argument on.
+        // SAFETY: passes on the caller's argument.
         return unsafe { DETACH.get::<Detach>()(handle) };
     }
     with(|kernel| {
@@ -249,11 +250,11 @@ pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
     })
 }
 
-/// The C library's `pthread_getattr_np`. Stacks that are given to the C library have no guard in its view; those of
-/// hosts have one page.
+/// The C library's `pthread_getattr_np`. The C library assumes that a stack which it did not allocate has no guard;
+/// stacks of hosts have a guard of one page.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_getattr_np(handle: pthread_t, out: *mut pthread_attr_t) -> c_int {
-    // SAFETY: passes the arguments on; the attributes are initialized by it.
+    // SAFETY: passes on the caller's arguments; the call initialises the attributes.
     unsafe {
         if current_thread().is_none() {
             return GET_ATTRIBUTES.get::<GetAttributes>()(handle, out);
@@ -271,7 +272,7 @@ static PROCESS_MASK: Next = Next::new(c"sigprocmask");
 
 /// Changes the calling thread's signal mask, but never blocks the signal of the filter.
 unsafe fn set_mask(next: &Next, how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int {
-    // SAFETY: the caller passed null or valid sets.
+    // SAFETY: the caller has passed null or valid sets.
     unsafe {
         let set_mask = next.get::<SetMask>();
         match set.as_ref() {
@@ -292,7 +293,7 @@ pub unsafe extern "C" fn pthread_sigmask(
     set: *const sigset_t,
     old: *mut sigset_t,
 ) -> c_int {
-    // SAFETY: passes the arguments on.
+    // SAFETY: passes on the caller's arguments.
     unsafe { set_mask(&THREAD_MASK, how, set, old) }
 }
 
@@ -303,6 +304,6 @@ pub unsafe extern "C" fn sigprocmask(
     set: *const sigset_t,
     old: *mut sigset_t,
 ) -> c_int {
-    // SAFETY: passes the arguments on.
+    // SAFETY: passes on the caller's arguments.
     unsafe { set_mask(&PROCESS_MASK, how, set, old) }
 }

@@ -14,7 +14,7 @@ const AUTHORITY: &[u8] = include_bytes!("../certificates/authority.pem");
 const CERTIFICATE: &[u8] = include_bytes!("../certificates/server.pem");
 const KEY: &[u8] = include_bytes!("../certificates/server.key");
 
-/// axum behind rustls, on tokio's default runtime.
+/// Serves axum behind rustls, on tokio's default runtime.
 #[tokio::main]
 async fn serve() {
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
@@ -30,7 +30,7 @@ async fn serve() {
         get(
             |axum::extract::Path(text): axum::extract::Path<String>| async move {
                 tokio::time::sleep(Duration::from_millis(5)).await;
-                // A computation on the pool of blocking threads.
+                // Computes on the pool of blocking threads.
                 tokio::task::spawn_blocking(move || format!("{text} {}", text.len()))
                     .await
                     .unwrap()
@@ -53,7 +53,7 @@ async fn serve() {
     }
 }
 
-/// reqwest with rustls.
+/// Sends requests with reqwest and rustls.
 #[tokio::main]
 async fn ask(name: usize) {
     let authority = reqwest::Certificate::from_pem(AUTHORITY).unwrap();
@@ -90,7 +90,7 @@ async fn ask(name: usize) {
     assert!(answered >= 40, "{answered}");
 }
 
-/// Two clients and a server that is killed once.
+/// Adds two clients, and a server that is killed once, and runs the simulation.
 pub fn scenario(sim: &mut Sim) -> Result<(), SimError> {
     sim.preemption(20);
     let server = sim.host("server", || {
