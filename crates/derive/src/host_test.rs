@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{ItemFn, LitBool, LitInt};
 
-/// The test that runs a simulation in a process of its own.
+/// Returns a test that runs the simulation in a separate process.
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let mut seeds = quote!(1);
     let mut first_seed = quote!(1);

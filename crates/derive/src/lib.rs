@@ -18,8 +18,8 @@ pub fn derive_message(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Implements [`Kind`](../corsair/trait.Kind.html) for a state that is plain data, under the name that
-/// `#[kind(name = "...")]` gives.
+/// Implements [`Kind`](../corsair/trait.Kind.html) for a state that is plain data, with the name in `#[kind(name =
+/// "...")]`.
 #[proc_macro_derive(Kind, attributes(kind))]
 pub fn derive_kind(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
@@ -41,11 +41,11 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 ///
 /// | argument | meaning | default |
 /// |---|---|---|
-/// | `seeds = N` | how many seeds to try | 1 |
-/// | `first_seed = N` | the first of them | 1 |
+/// | `seeds = N` | the number of seeds to run | 1 |
+/// | `first_seed = N` | the first seed | 1 |
 /// | `deterministic = true` | each seed also runs on 2 and 4 workers; a digest that differs fails the test | false |
 ///
-/// The environment variable `SEED` chooses one seed.
+/// The environment variable `SEED` selects a single seed.
 #[proc_macro_attribute]
 pub fn host_test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     host_test::expand(attribute.into(), item.into())

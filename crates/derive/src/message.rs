@@ -99,7 +99,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The names of the kinds in order of appearance, and each form's index among them.
+/// Returns the names of the kinds in order of appearance, and the index of each form's kind in this list.
 fn kinds(forms: &[Form<'_>]) -> (Vec<String>, Vec<usize>) {
     let mut names: Vec<String> = Vec::new();
     let mut kinds = Vec::new();

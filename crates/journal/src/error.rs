@@ -11,7 +11,7 @@ pub enum JournalError {
     Unusable {
         /// The path of the file or directory.
         path: PathBuf,
-        /// Why the journal cannot be used.
+        /// The reason why the journal cannot be used.
         reason: String,
     },
     /// The journal was written by another version.

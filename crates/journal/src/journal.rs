@@ -12,13 +12,13 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The extension of a file's name.
+/// The extension of the files.
 const EXTENSION: &str = "entries";
 /// The name of a file under construction.
 const PART: &str = "part";
-/// The length from which on a file gets no more records.
+/// The length in bytes from which on a file gets no more records.
 const LARGEST_FILE: u64 = 16 << 20;
-/// The number of zeros that are written ahead when records reach the end of the file.
+/// The number of bytes of zeros that are written when records reach the end of the file.
 const AHEAD: u64 = 1 << 20;
 
 /// A journal that is open for appending. See the [crate](crate).
@@ -28,7 +28,7 @@ pub struct Journal {
     identity: u64,
     /// The positions at which files begin.
     firsts: VecDeque<u64>,
-    /// The last file.
+    /// The last file, to which records are appended.
     file: File,
     /// The offset of the end of the last record in this file.
     end: u64,
@@ -139,7 +139,7 @@ impl Journal {
         self.end += record.len() as u64;
         if self.end > self.length {
             self.length = self.end;
-            // Zeros save time, and are not needed.
+            // The zeros only save time, so an error is ignored.
             if write_zeros(&mut self.file).is_ok() {
                 self.length += AHEAD;
             }
@@ -149,10 +149,10 @@ impl Journal {
 
     /// Continues in another file, whose first entry has position `first`.
     fn rotate(&mut self, first: u64) -> io::Result<()> {
-        // A file with a successor is on disk.
+        // A file that has a successor is always on disk.
         self.file.sync_data()?;
         let (file, end) = make(&self.directory, self.identity, first, &[])?;
-        // A record without entries says that there is a successor, so that a lost one is missed.
+        // A record without entries means that a successor exists, so that a lost successor is detected.
         let mut mark = Record::default();
         mark.begin();
         self.write(mark.finish(self.identity, first, 0))?;
@@ -203,8 +203,8 @@ pub fn durable_directory(path: &Path) -> io::Result<()> {
     create_durably(path, fs::DirBuilder::new().recursive(true))
 }
 
-/// A name is durable when its directory is synced, also the name of a directory. An earlier process may have been killed
-/// before it did so, so names that exist are synced as well, as far as this process may.
+/// A directory's name is durable only when its parent directory has been synced. An earlier process may have been
+/// killed before the sync, so existing names are synced as well, if this process is permitted to.
 fn create_durably(path: &Path, builder: &fs::DirBuilder) -> io::Result<()> {
     let named = || {
         let each = path.ancestors();
@@ -241,7 +241,7 @@ pub fn exists(directory: &Path) -> bool {
     firsts(directory).is_ok_and(|firsts| !firsts.is_empty())
 }
 
-/// The positions at which the files in a directory begin, in order.
+/// Returns the positions at which the files in a directory begin, in order.
 pub(crate) fn firsts(directory: &Path) -> io::Result<VecDeque<u64>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

@@ -1,8 +1,8 @@
 //! An append-only log in files, for services that must not lose what they have acknowledged.
 //!
-//! A [`Journal`] numbers its entries from 1. Entries that are written together are one record, with a
-//! checksum; the caller decides when records are synced. [`Recovery::read`] returns the entries of a journal
-//! after a crash, and [`Recovery::open`] continues it behind the last complete record.
+//! A [`Journal`] numbers its entries from 1. Entries that are written together are one record, with a checksum; the
+//! caller decides when records are synced. [`Recovery::read`] reads the entries of a journal after a crash, and
+//! [`Recovery::open`] continues the journal after the last complete record.
 //!
 //! ```
 //! use corsair_journal::{Journal, Record, Recovery, Tail};

@@ -1,26 +1,25 @@
 //! The layout of a journal's files.
 //!
-//! A file begins with a [`Header`]. Entries that are written together are one record: checksum, length, the
-//! position of the first entry, the number of entries, their bytes. The checksum also covers the journal's
-//! identity. The last record of a file that has a successor has no entries. After it there are zeros, or
-//! nothing.
+//! A file begins with a [`Header`]. Entries that are written together are one record: checksum, length, the position of
+//! the first entry, the number of entries, their bytes. The checksum also covers the journal's identity. If a file has
+//! a successor, its last record has no entries. The last record is followed by zeros, or by nothing.
 //!
 //! **A torn end.** If each record is synced before the next one is written, a crash can tear only the last
 //! record, which was not acknowledged. A complete record behind an unreadable one then means that synced
 //! bytes are damaged.
 
-/// The first bytes of a file.
+/// The magic number at the start of a file.
 const MAGIC: [u8; 8] = *b"corslog\n";
 /// The version of the layout. Versions 1 and 2 were databases of the messaging service.
 pub(super) const FORMAT: u32 = 3;
-/// Bytes before the first record of a file.
+/// The size in bytes of a file's header.
 pub const HEADER: usize = 32;
-/// Bytes before a record's entries.
+/// The size in bytes of a record's head, which precedes its entries.
 const HEAD: usize = 20;
-/// Records begin at multiples of this.
+/// Records begin at multiples of this number of bytes.
 const ALIGN: usize = 8;
 
-/// The journal that a file belongs to, and its place in it.
+/// The journal to which a file belongs, and the file's place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub format: u32,

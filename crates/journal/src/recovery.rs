@@ -28,7 +28,7 @@ pub struct Recovery {
     firsts: VecDeque<u64>,
     /// The start of the last record of the last file.
     last: u64,
-    /// The bytes of that record.
+    /// The bytes of this last record.
     tail: Vec<u8>,
     discarded: u64,
 }
@@ -59,7 +59,7 @@ impl Recovery {
         if oldest > after + 1 {
             return Err(gap(oldest, after + 1));
         }
-        // Files before the last one that begins early enough hold no entry that is asked for.
+        // Earlier files contain no entry after position `after`.
         let begin = firsts.iter().rposition(|&first| first <= after + 1);
         let mut recovery = Recovery {
             identity: 0,
@@ -109,12 +109,12 @@ impl Recovery {
         Ok(Some(recovery))
     }
 
-    /// The number with which the journal was created.
+    /// Returns the number with which the journal was created.
     pub fn identity(&self) -> u64 {
         self.identity
     }
 
-    /// The position after the last entry.
+    /// Returns the position after the last entry.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -153,8 +153,8 @@ impl Recovery {
         let end = self.last + self.tail.len() as u64;
         let opened = (|| {
             let mut file = OpenOptions::new().write(true).open(&path)?;
-            // The last record was read from the page cache. If its sync has failed, it is not on disk, and
-            // the next sync would have nothing to do; so it is written again.
+            // The last record was read from the page cache. If its sync had failed, it may not be on disk, and another
+            // sync would not write it, so the record is written again.
             file.seek(SeekFrom::Start(self.last))?;
             file.write_all(&self.tail)?;
             // The bytes of a torn record must not become part of the next one.

@@ -29,7 +29,7 @@ pub(crate) struct Placement {
 pub struct Batch<F> {
     parts: Vec<WorkerBuffer>,
     placements: Vec<Placement>,
-    /// A block is `1 << shift` values.
+    /// The binary logarithm of the number of values in a block.
     shift: u32,
     len: usize,
     format: PhantomData<fn() -> F>,
@@ -76,7 +76,7 @@ impl<F: Format> Batch<F> {
         }
     }
 
-    /// Bytes of all documents, without terminators.
+    /// Returns the number of bytes of all documents, without terminators.
     pub fn size(&self) -> usize {
         let parts: usize = self.parts.iter().map(WorkerBuffer::size).sum();
         parts - self.len * F::TERMINATOR.len()
@@ -110,7 +110,7 @@ impl<F: Format> Batch<F> {
         (&mut self.parts[..parts], &mut self.placements)
     }
 
-    /// Records the positions of the `blocks` blocks that the parts have noted.
+    /// Records the positions of the `blocks` blocks that the parts have encoded.
     pub(crate) fn place_blocks(&mut self, blocks: usize) {
         self.placements.clear();
         self.placements.resize(blocks, Placement::default());
@@ -151,7 +151,7 @@ impl<F: Format> Batch<F> {
             }
             let first = self.placements[next >> self.shift];
             let mut entry = first.entry;
-            // Blocks that follow each other in the same part are one piece.
+            // Consecutive blocks in one part form one piece.
             while next < self.len {
                 let block = self.placements[next >> self.shift];
                 if (block.part, block.entry) != (first.part, entry) {

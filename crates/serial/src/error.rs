@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// Why values could not be marshalled.
+/// The reason why values could not be marshalled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarshalError {
@@ -12,7 +12,7 @@ pub enum MarshalError {
     Encode {
         /// The index of the value in the slice; no value before it failed.
         index: usize,
-        /// Name of the format.
+        /// The name of the format.
         format: &'static str,
         /// The error of the format.
         #[source]

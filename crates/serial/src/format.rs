@@ -43,7 +43,7 @@ pub trait Format: Sync {
     /// written without a copy. They are not part of the document.
     const TERMINATOR: &'static [u8] = b"";
 
-    /// Why a value cannot be encoded.
+    /// The reason why a value cannot be encoded.
     type Error: Error + Send + Sync + 'static;
 
     /// Appends the document of `value` to `buffer`, and leaves the existing contents unchanged.

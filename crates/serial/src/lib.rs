@@ -7,16 +7,14 @@
 //! * a [`Batch`] is owned by the caller: no later run overwrites it unless it is passed in again;
 //! * if values fail, the returned error is about the first of them by index; the other workers stop
 //!   early, and the batch is then empty, never partly filled;
-//! * a panic inside a `Serialize` implementation is reported as such an error too, and the workers
-//!   stay usable.
+//! * a panic inside a `Serialize` implementation is reported as such an error, too, and the workers stay usable.
 //!
-//! The strategies trade memory for fewer allocations. A batch keeps its buffers, one per worker,
-//! for the next run. Workers take whatever ranges are left, so each buffer grows to the largest
-//! share that its worker ever had: until it is dropped, a batch may use several times the bytes of
-//! one run.
+//! The strategies trade memory for fewer allocations. A batch keeps its buffers, one per worker, for the next run. The
+//! share of each worker varies from run to run, and its buffer grows to the largest share so far. So a batch may use
+//! several times the memory of one run, until it is dropped.
 //!
-//! [`Chunked`] is the recommended strategy. The others are for comparison, and because a slice that
-//! is small or cheap to encode does not profit from threads.
+//! [`Chunked`] is the recommended strategy. The others are for comparison, and for slices that are too small or too
+//! cheap to encode to profit from threads.
 //!
 //! ```
 //! use corsair_serial::{Batch, Chunked, Json, Strategy};

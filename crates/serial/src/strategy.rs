@@ -23,7 +23,7 @@ use serde::Serialize;
 /// Every strategy returns the same documents and the same error; see the guarantees of the
 /// [crate](crate). The strategies differ in time and memory.
 pub trait Strategy {
-    /// Name of the strategy, in tables.
+    /// Returns the name of the strategy, for tables.
     fn name(&self) -> &'static str;
 
     /// Returns the maximum number of workers that encode.

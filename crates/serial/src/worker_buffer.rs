@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The documents of one worker.
 ///
-/// Parts are adjacent in memory, and every write changes the length of a buffer. So that parts
-/// share no cache lines, each has two of its own, because cache lines are fetched in pairs.
+/// Parts are adjacent in memory, and every write changes the length of a buffer. Each part has two cache lines of its
+/// own, so that parts share none: processors fetch cache lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerBuffer {
@@ -36,12 +36,12 @@ impl WorkerBuffer {
         self.ends.len()
     }
 
-    /// Bytes of all documents, terminators included.
+    /// Returns the number of bytes of all documents, including terminators.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of memory that the part keeps.
+    /// Returns the number of bytes of memory that the part has allocated.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
             + self.ends.capacity() * size_of::<usize>()
@@ -82,7 +82,7 @@ impl WorkerBuffer {
     ) -> Result<(), MarshalError> {
         let start = self.bytes.len();
         let bytes = &mut self.bytes;
-        // What a panic can leave behind is the half of a document, and that is cut off below.
+        // A panic can leave an incomplete document, which is truncated below.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let encoded = format.encode(value, bytes);
             assert!(
@@ -127,7 +127,8 @@ fn message(payload: Box<dyn Any + Send>) -> String {
     match payload.downcast::<&'static str>() {
         Ok(message) => (*message).to_owned(),
         Err(payload) => {
-            // Its destructor is foreign code and might panic again, outside of the guard.
+            // The payload is leaked, because its destructor is foreign code and might panic again, outside of the
+            // guard.
             std::mem::forget(payload);
             "its payload is not text".to_owned()
         }
@@ -141,7 +142,7 @@ mod tests {
     use serde::Serializer;
     use serde::ser::{Error as _, SerializeSeq};
 
-    /// A value whose serialization writes some bytes and then fails or panics.
+    /// A value that writes some bytes and then fails or panics.
     struct Broken {
         panics: bool,
     }
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(part.document(1, 1), b"2");
     }
 
-    /// Breaks the contract of [`Format`].
+    /// A format that violates the rules of [`Format`].
     struct Truncating;
 
     impl Format for Truncating {

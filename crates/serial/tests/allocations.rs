@@ -1,5 +1,5 @@
-//! Allocations of a run after its buffers have grown. This test has a file to itself, because the
-//! counts cover the whole process.
+//! The allocations of a run after its buffers have grown. This test has its own file, because the counts cover the
+//! whole process.
 
 use corsair_serial::{Batch, Chunked, Json, Pooled, Serial, Strategy};
 use corsair_testing::allocations::{Count, Counting, Total};

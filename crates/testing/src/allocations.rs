@@ -22,11 +22,11 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-/// Counts that are under way.
+/// The number of counts in progress.
 static COUNTING: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
-/// The bytes that were allocated and not freed, since the start of the first of the current counts.
+/// The bytes allocated minus the bytes freed since the start of the first of the current counts.
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 
@@ -59,14 +59,14 @@ unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Counting::note(layout.size());
-        // SAFETY: `layout` has a size other than 0, as the caller of `alloc` promises.
+        // SAFETY: `layout` has a size other than 0, as the caller of `alloc` guarantees.
         unsafe { System.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         Counting::note(layout.size());
-        // SAFETY: `layout` has a size other than 0, as the caller of `alloc_zeroed` promises.
+        // SAFETY: `layout` has a size other than 0, as the caller of `alloc_zeroed` guarantees.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -74,16 +74,16 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         Counting::note_given_back(layout.size());
         Counting::note(size);
-        // SAFETY: `block` was allocated by `System` with this layout, because `alloc` and `realloc` here
-        // return blocks of `System` only; `size` is not 0, as the caller of `realloc` promises.
+        // SAFETY: `alloc` and `realloc` of this type return only blocks of `System`, so `System` has allocated `block`
+        // with this layout. `size` is not 0, as the caller of `realloc` guarantees.
         unsafe { System.realloc(block, layout, size) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         Counting::note_given_back(layout.size());
-        // SAFETY: `block` was allocated by `System` with this layout, because `alloc` and `realloc` here
-        // return blocks of `System` only, and is not used again.
+        // SAFETY: `alloc` and `realloc` of this type return only blocks of `System`, so `System` has allocated `block`
+        // with this layout. The block is not used again.
         unsafe { System.dealloc(block, layout) }
     }
 }

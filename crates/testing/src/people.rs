@@ -211,7 +211,7 @@ fn pick(random: &mut Random, from: &[&'static str]) -> &'static str {
     from[random.below(from.len() as u32) as usize]
 }
 
-/// A word with a capital.
+/// Returns a word with its first letter in upper case.
 fn title(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     format!("{}{rest}", first.to_uppercase())

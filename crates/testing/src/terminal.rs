@@ -19,7 +19,7 @@ pub struct Terminal<P> {
     program: PhantomData<fn() -> P>,
 }
 
-/// The exit code and the output of a finished program.
+/// The exit code and the output of a program that has ended.
 #[derive(Debug)]
 pub struct ProgramOutput {
     /// The exit code.
@@ -40,7 +40,7 @@ impl<P> Default for Terminal<P> {
 }
 
 impl<P: Program> Terminal<P> {
-    /// A terminal in an empty directory.
+    /// Creates a terminal in an empty temporary directory.
     pub fn new() -> Terminal<P> {
         Terminal::default()
     }
@@ -114,7 +114,7 @@ impl<P: Program> Terminal<P> {
     }
 }
 
-/// Sends a signal, as `-TERM`, to a process.
+/// Sends a signal, for example `-TERM`, to a process.
 ///
 /// # Panics
 /// If the signal cannot be sent.

@@ -5,7 +5,7 @@ use corsair_testing::allocations::{Count, Counting};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// The only test of this binary: counts are of the whole process, and tests of one binary run side by side.
+// The only test of this program, because counts cover the whole process and tests of one program run concurrently.
 #[test]
 fn counts_allocations_and_growth_of_all_threads_but_only_while_counting() {
     let _ = Count::start().stop();

@@ -12,7 +12,7 @@ pub(super) enum AttributeTarget {
 }
 
 impl AttributeTarget {
-    /// The attributes that are valid on this element.
+    /// Returns the attributes that are valid on this element.
     fn known(self) -> &'static [&'static str] {
         match self {
             AttributeTarget::Struct => &["skip", "kind", "fingerprint", "duplicate"],

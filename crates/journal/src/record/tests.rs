@@ -1,4 +1,4 @@
-//! Tests with files in the state that a crash leaves them in.
+//! Tests with files in the states in which a crash can leave them.
 
 use super::*;
 use proptest::prelude::*;
@@ -56,8 +56,8 @@ proptest! {
         grown in any::<bool>(),
         written in prop::collection::vec(any::<bool>(), 16),
     ) {
-        // All groups but the last are on disk, with zeros after them. Of the last, and of the zeros beyond it,
-        // any sectors are.
+        // All groups but the last are on disk, followed by zeros. Of the last group, and of the zeros after it, only
+        // random sectors are on disk.
         let (last, durable) = groups.split_last().unwrap();
         let (mut disk, ends) = file(durable);
         let whole = disk.len();
@@ -88,7 +88,7 @@ proptest! {
         let cut = HEADER + ((whole.len() - HEADER) as f64 * cut) as usize;
         whole.truncate(cut);
         let found = read_back(&whole).unwrap();
-        // A record may end in bytes that only fill it up.
+        // A record may end with padding.
         let least = ends.iter().filter(|&&end| end <= cut).count() - 1;
         prop_assert!(found.len() >= least && found.len() <= least + 1);
         prop_assert_eq!(&found[..], &groups[..found.len()]);
@@ -111,7 +111,7 @@ proptest! {
                 let before: u64 = groups[..of].iter().map(|group| group.len() as u64 + 1).sum();
                 prop_assert_eq!(entry, header().first + before);
             }
-            // What fills a record up says nothing.
+            // Damage in the padding of a record is not detected.
             Ok(found) if found == groups => prop_assert!(ends[of + 1] - place < ALIGN),
             Ok(found) => {
                 prop_assert_eq!(of + 1, groups.len());

@@ -82,7 +82,7 @@ impl<'a, W: Write> Gather<'a, W> {
     /// Writes all collected slices, in as many calls as the writer needs.
     fn flush(&mut self) -> io::Result<()> {
         let mut rest = &mut self.slices[..self.len];
-        // Empty slices at the front would make a writer answer 0, which means that it is full.
+        // Skips empty slices at the front: a writer would return 0 for them, which means that it is full.
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
             match self.writer.write_vectored(rest) {

@@ -24,7 +24,7 @@ impl Format for Postcard {
     }
 }
 
-/// Appends to a borrowed buffer. The flavours of `postcard` itself need to own their buffer.
+/// Appends to a borrowed buffer, because the flavours in `postcard` own their buffers.
 struct Append<'a>(&'a mut Vec<u8>);
 
 impl Flavor for Append<'_> {

@@ -13,11 +13,11 @@
 //!    waits for it in the meantime. In successive runs, most values are encoded on the same core, whose caches may
 //!    still contain them, and most documents are adjacent to their predecessors.
 //!
-//! The caller is one of the workers: a call for two workers wakes one thread, not two. It never waits for a thread that
-//! has not woken, and waits actively for threads that are finishing their last block. If the caller slept, it would be
-//! woken on the core of the thread that finished; the next run would begin with two workers on one core, where the
-//! scheduler leaves them for a millisecond, which is the length of the whole run. Threads of the pool, too, stay awake
-//! for some time before they sleep, so that the next of several runs in a row finds them awake.
+//! The caller is one of the workers: a call for two workers wakes one thread. The caller never waits for a thread that
+//! has not woken, and spins while threads finish their last block. If the caller slept, it would be woken on the core
+//! of the thread that finished last. The next run would then begin with two workers on one core, where the scheduler
+//! leaves them for a millisecond, as long as the whole run. Threads of the pool also spin for some time before they
+//! sleep, so that the next of several consecutive runs finds them awake.
 
 use super::Strategy;
 use crate::batch::ONE_BLOCK;
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The number of bytes that the caller encodes before it decides: some microseconds of work.
 const SAMPLE: usize = 8 << 10;
 
-/// Bytes of a block, about.
+/// The approximate size of a block in bytes.
 const BLOCK: usize = 16 << 10;
 
 /// The estimated number of remaining bytes from which on the pool is woken.
@@ -39,8 +39,8 @@ const WORTH_WAKING: usize = 160 << 10;
 
 /// Encodes ranges of values, each worker into its own buffer, on a pool that lives across runs.
 ///
-/// This strategy is never slower than [`Serial`](crate::Serial) for a few values, because it then does the same. In
-/// steady state, the number of allocations of a run has a fixed bound, for any number of values and workers.
+/// For a few values this strategy is never slower than [`Serial`](crate::Serial), because it encodes them in the same
+/// way. In steady state, the number of allocations of a run has a fixed bound, for any number of values and workers.
 ///
 /// ```
 /// use corsair_serial::{Batch, Chunked, Json, Strategy};
@@ -64,7 +64,7 @@ impl Chunked {
     ///
     /// # Errors
     ///
-    /// [`MarshalError::Workers`] where the system refuses the threads.
+    /// [`MarshalError::Workers`] if the system cannot create the threads.
     pub fn new(workers: usize) -> Result<Chunked, MarshalError> {
         let pool = match workers.saturating_sub(1) {
             0 => None,
@@ -168,7 +168,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         let Some(pool) = &chunked.pool else {
             return self.alone(mine, sampled);
         };
-        // All of it, if there is nothing left or the sample failed.
+        // All values are encoded, or the sample failed.
         if left == 0
             || !self.first.is_after(sampled)
             || left.saturating_mul(per_value) < chunked.worth_waking
@@ -177,7 +177,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         }
 
         let shift = shift(per_value, left, chunked.workers());
-        // Ends the block in which the sample stopped, so that the others begin at a block.
+        // Completes the block in which the sample stopped, so that the other workers begin at a block.
         let begun = blocks(sampled, shift);
         let end = self.values.len().min(begun << shift);
         if !self.range(mine, sampled, end) {
@@ -198,7 +198,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
             || self.work(mine, [&front, &back], shift),
             || match &mut theirs[..helpers] {
                 [part] => self.work(part, [&back, &front], shift),
-                // One job for the whole pool, which divides it as its threads wake.
+                // One job for the whole pool; each thread takes blocks from it when it wakes.
                 parts => pool.install(|| {
                     for_each(parts, |part| self.work(part, [&back, &front], shift));
                 }),
@@ -222,7 +222,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     /// Encodes the values from `start` on, and records them and all earlier values as one block.
     fn alone(&self, part: &mut WorkerBuffer, start: usize) -> u32 {
         self.range(part, start, self.values.len());
-        // No value, no block.
+        // A slice without values has no block.
         part.blocks
             .extend((!self.values.is_empty()).then_some((0, 0)));
         ONE_BLOCK

@@ -17,7 +17,7 @@ pub(super) struct EncodeJob<'a, F, T> {
 }
 
 impl<'a, F: Format, T: Serialize> EncodeJob<'a, F, T> {
-    /// A worker for each of the parts.
+    /// Returns a worker for each part.
     pub(super) fn each(
         format: &'a F,
         values: &'a [T],

@@ -1,5 +1,5 @@
-//! Tokio tasks over channels: the same division as [`ParallelThreads`](super::ParallelThreads), on
-//! a runtime that lives across runs.
+//! Tokio tasks over channels: the division of work of [`ParallelThreads`](super::ParallelThreads), on a runtime that
+//! lives across runs.
 
 use super::Strategy;
 use super::encode_job::EncodeJob;
@@ -13,7 +13,7 @@ use std::thread::available_parallelism;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc::{channel, unbounded_channel};
 
-/// Indices on their way to a task.
+/// The capacity of a task's channel, in indices.
 const QUEUE_PER_WORKER: usize = 16;
 
 /// N tokio tasks that receive values one by one over tokio's channels.
@@ -54,7 +54,8 @@ impl ParallelTasks {
 impl Drop for ParallelTasks {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // No task is left, and waiting is not allowed if the last owner is itself a task.
+            // All tasks have ended. A blocking shutdown is not allowed if the last owner of the strategy is itself a
+            // task.
             runtime.shutdown_background();
         }
     }
@@ -107,7 +108,7 @@ fn run<F: Format, T: Serialize + Sync>(
             scope.spawn(async move {
                 while let Some(index) = indices.recv().await {
                     if let Some(document) = worker.encode(index) {
-                        // The gatherer outlives the workers.
+                        // An error is impossible, because the receiver outlives the workers.
                         let _ = placed.send(document);
                     }
                 }

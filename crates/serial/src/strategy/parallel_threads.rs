@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::thread;
 
-/// Indices on their way to a worker.
+/// The capacity of the channel per worker, in indices.
 const QUEUE_PER_WORKER: usize = 4;
 
 /// N threads of the operating system that receive values one by one over `crossbeam-channel`.
@@ -53,7 +53,7 @@ impl Strategy for ParallelThreads {
         values: &[T],
         batch: &mut Batch<F>,
     ) -> Result<(), MarshalError> {
-        // More threads than values would only wait.
+        // With more threads than values, some threads would have nothing to do.
         let workers = self.workers.get().min(values.len());
         let (parts, placements) = batch.open(workers, values.len());
         let outcome = run(format, values, parts, placements);
@@ -79,11 +79,11 @@ fn run<F: Format, T: Serialize + Sync>(
             thread::Builder::new()
                 .spawn_scoped(scope, move || {
                     for document in indices.iter().filter_map(|index| worker.encode(index)) {
-                        // The gatherer outlives the workers.
+                        // An error is impossible, because the receiver outlives the workers.
                         let _ = placed.send(document);
                     }
                 })
-                // The threads that did start end with the channel, which is dropped on the way out.
+                // The started threads end when the channel is dropped, on return from this function.
                 .map_err(|source| MarshalError::Workers {
                     workers,
                     source: Box::new(source),

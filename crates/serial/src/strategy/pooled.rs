@@ -22,7 +22,7 @@ impl Pooled {
     ///
     /// # Errors
     ///
-    /// [`MarshalError::Workers`] where the system refuses the threads.
+    /// [`MarshalError::Workers`] if the system cannot create the threads.
     pub fn new(workers: usize) -> Result<Pooled, MarshalError> {
         let workers = workers.max(1);
         let pool = Pool::new(workers).map_err(|source| MarshalError::Workers {

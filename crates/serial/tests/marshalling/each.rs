@@ -1,14 +1,14 @@
-//! The same check against every strategy.
+//! Runs a check with every strategy.
 
 use corsair_serial::{Chunked, ParallelTasks, ParallelThreads, Pooled, Serial, Strategy};
 
-/// A check that does not know which strategy it is given.
+/// A check that works with any strategy.
 pub trait Check {
     fn check<S: Strategy + Sync>(&mut self, strategy: &S);
 }
 
-/// Runs the check against every strategy with this many workers. `Chunked` comes twice: deciding
-/// by size, and calling its pool for whatever is left after the first values.
+/// Runs the check with every strategy and this number of workers. `Chunked` is run twice: deciding by size, and calling
+/// its pool for all values after the first ones.
 pub fn strategy(workers: usize, check: &mut impl Check) {
     check.check(&Serial);
     check.check(&ParallelThreads::new(workers));

@@ -1,5 +1,4 @@
-//! The first failure by index comes back, the rest stops, nothing half-done is handed out, and the
-//! workers stay usable.
+//! The first failure by index is returned, the other workers stop, the batch is empty, and the workers stay usable.
 
 use crate::each::{self, Check};
 use corsair_serial::{Batch, Json, MarshalError, Strategy};
@@ -8,7 +7,7 @@ use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a value does when it is encoded.
+/// The behaviour of a value when it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Conduct {
     Fine,
@@ -16,7 +15,7 @@ enum Conduct {
     Panics,
 }
 
-/// A value of some hundred bytes that writes a part of itself before it fails.
+/// A value of some hundred bytes that may fail after writing a part of itself.
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     conduct: Conduct,
@@ -38,12 +37,12 @@ impl Serialize for Probe<'_> {
     }
 }
 
-/// Keeps the expected panics out of the output of the tests.
+/// Hides the messages of expected panics.
 fn silence_panics() {
     std::panic::set_hook(Box::new(|_| ()));
 }
 
-/// The first value that is not fine comes back, and a later run works.
+/// Checks that the first failing value by index is returned, and that a later run succeeds.
 struct FirstByIndex<'a> {
     values: &'a [Probe<'a>],
 }
@@ -114,7 +113,7 @@ proptest! {
     }
 }
 
-/// Not all values are encoded after an early one has failed.
+/// Checks that not all values are encoded after an early one has failed.
 struct StopsEarly<'a> {
     values: &'a [Probe<'a>],
     encoded: &'a AtomicUsize,
@@ -179,8 +178,7 @@ fn a_panic_with_a_payload_that_panics_again_when_dropped_is_an_error() {
     each::strategy(2, &mut Survives);
 }
 
-/// A value whose encoding waits for a job of the pool it is encoded on, so that its thread may
-/// begin another value in the meantime.
+/// A value whose encoding waits for a job of the same pool, so that its thread may begin another value during the wait.
 struct Forking(u32);
 
 impl Serialize for Forking {

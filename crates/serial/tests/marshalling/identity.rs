@@ -1,4 +1,4 @@
-//! Every strategy, with any number of workers, gives the documents of a plain loop, in order.
+//! Every strategy, with any number of workers, gives the same documents as a plain loop, in the same order.
 
 use crate::each::{self, Check};
 use corsair_serial::{Batch, Json, ParallelTasks, Strategy};
@@ -29,7 +29,7 @@ fn any_value() -> impl proptest::strategy::Strategy<Value = Value> {
         8 => any::<f64>().prop_map(Value::Float),
         8 => ".{0,40}".prop_map(Value::Text),
         8 => (0..40_usize, any::<u8>()).prop_map(|(len, byte)| Value::Bytes(vec![byte; len])),
-        // Now and then a value larger than a block.
+        // Some values are larger than a block.
         1 => (30_000..40_000_usize).prop_map(|len| Value::Text("\"x\n".repeat(len / 3))),
     ];
     leaf.prop_recursive(3, 24, 6, |inner| {
@@ -40,7 +40,7 @@ fn any_value() -> impl proptest::strategy::Strategy<Value = Value> {
     })
 }
 
-/// Two runs into the same batch give what a loop over `serde_json::to_vec` gives.
+/// Checks that two runs into one batch give the documents of a loop over `serde_json::to_vec`.
 struct LikeALoop<'a, T> {
     values: &'a [T],
     documents: Vec<Vec<u8>>,
@@ -128,7 +128,7 @@ fn values_without_a_byte_of_their_own_are_still_one_document_each() {
     each::strategy(3, &mut LikeALoop::new(&[(); 70_000]));
 }
 
-/// A batch that was filled by a larger run, on more workers, shows nothing of it.
+/// Checks that a batch which a larger run on more workers has filled contains none of the earlier documents.
 struct AfterALargerRun<'a> {
     batch: Batch<Json>,
     people: &'a [people::Person],

@@ -1,4 +1,4 @@
-//! A batch goes out whole and in order, with vectored writes straight from its buffers.
+//! A batch is written completely and in order, with vectored writes directly from its buffers.
 
 use crate::each::{self, Check};
 use corsair_serial::{Batch, Json, Postcard, Serial, Strategy};
@@ -6,7 +6,7 @@ use corsair_testing::people;
 use proptest::prelude::*;
 use std::io::{self, IoSlice, Write};
 
-/// Takes a few bytes at a time, is interrupted now and then, and counts its calls.
+/// A writer that takes a few bytes at a time, is sometimes interrupted, and counts its calls.
 struct Reluctant {
     written: Vec<u8>,
     at_most: usize,
@@ -47,7 +47,7 @@ impl Write for Reluctant {
     }
 }
 
-/// Lines and array hold the documents, to a writer that takes few bytes at a time.
+/// Checks that lines and array contain the documents, with a writer that takes few bytes at a time.
 struct GoesOut<'a> {
     values: &'a [String],
     at_most: usize,
