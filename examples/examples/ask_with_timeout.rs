@@ -7,14 +7,14 @@ use std::time::Duration;
 
 #[derive(Message)]
 enum Msg {
-    /// Asks for the depth of the water. Measuring takes this many milliseconds.
+    /// Asks for the depth of the water. The number is the duration of the measurement in milliseconds.
     Depth {
         takes_ms: u64,
     },
     Fathoms(u64),
 }
 
-/// Measures the depth when asked.
+/// Measures the depth on request.
 async fn leadsman<C: AsyncContext<Msg>>(mut cx: C) {
     loop {
         if let Event::Message {
@@ -48,7 +48,7 @@ impl Scenario<Msg> for Pilot {
         println!("{} {}", cx.now(), told(&late));
         assert!(matches!(late, Err(AskError::TimedOut { .. })));
 
-        // The late answer is not lost: it comes as an ordinary message.
+        // The late answer is not lost: it arrives as an ordinary message.
         if let Event::Message { body, .. } = cx.recv().await {
             println!("{} {}, late", cx.now(), told(&Ok(body)));
         }

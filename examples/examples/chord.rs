@@ -14,7 +14,7 @@ const LOOKUPS: u32 = 2_000;
 
 #[derive(Clone, Copy, Message)]
 enum Msg {
-    /// Asks which node has this key. The answer goes to `root`.
+    /// Asks for the node that is responsible for this key. The answer goes to `root`.
     Find {
         key: u32,
         hops: u32,
@@ -43,7 +43,7 @@ impl Node {
             .map(|finger| (ids[finger as usize].wrapping_sub(id), finger))
             .collect();
         fingers.dedup();
-        // A large spawn begins a page of addresses.
+        // A large spawn begins at a page of addresses.
         Node {
             id,
             fingers,
@@ -61,7 +61,7 @@ impl Actor<Msg> for Node {
         {
             let distance = key.wrapping_sub(self.id);
             if distance <= self.fingers[0].0 {
-                // The key is its successor's.
+                // The successor is responsible for the key.
                 cx.send(
                     root,
                     Msg::Found {
@@ -70,7 +70,7 @@ impl Actor<Msg> for Node {
                     },
                 );
             } else {
-                // The farthest finger before the key.
+                // Selects the farthest finger before the key.
                 let before = self.fingers.partition_point(|(far, _)| *far < distance) - 1;
                 let next = Addr::from_u32(self.first + self.fingers[before].1);
                 cx.send(

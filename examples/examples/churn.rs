@@ -57,8 +57,8 @@ impl Scenario<Note> for Shop {
                     cx.spawn_request(group, |_| Customer);
                     outside -= come;
                 }
-                // Answers come one by one; the next group follows when as many have left, or when
-                // this one has entered.
+                // Answers arrive one by one. The next group follows when as many customers have left as a group has, or
+                // when this group has entered.
                 loop {
                     match cx.recv().await {
                         Event::Message { .. } => paid += 1,

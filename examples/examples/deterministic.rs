@@ -1,5 +1,5 @@
-//! A run in virtual time is bit-identical on any number of worker threads: a thousand pirates
-//! that talk for ten seconds do exactly the same on one worker and on four.
+//! A run in virtual time is bit-identical on any number of worker threads: a thousand pirates that talk for ten seconds
+//! have exactly the same events on one worker and on four.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

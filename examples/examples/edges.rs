@@ -19,7 +19,7 @@ struct Point {
 
 type Shared = Arc<Point>;
 
-/// Measures until no more points are wanted.
+/// Measures until its edge is aborted.
 async fn sensor(name: &'static str, mut out: Sender<Shared>) -> u64 {
     for tick in 0_u32.. {
         let value = f64::from(tick).sin();

@@ -64,7 +64,7 @@ fn main() -> Result<(), PoolError> {
     println!("futures: {total} in {:?}", begin.elapsed());
     assert_eq!(total, 2_000_001_000_000);
 
-    // Outside a pool, the global one does the work.
+    // Outside of a pool, the global pool does the work.
     let mut numbers: Vec<u64> = (0..100_000).map(|n| n * 7_919 % 100_003).collect();
     sort(&mut numbers);
     assert!(numbers.is_sorted());

@@ -39,7 +39,7 @@ impl Actor<Msg> for Person {
             ) => {
                 self.knows = Some((first, root));
                 cx.send(root, Msg::Known);
-                // Rounds begin at the same time for all: at multiples of their length.
+                // Rounds begin at the same time for all people: at multiples of their length.
                 let into = cx.now().as_nanos() % ROUND.as_nanos() as u64;
                 cx.timer(ROUND - Duration::from_nanos(into), Token::new(0));
             }
@@ -72,7 +72,7 @@ impl Experiment<Msg> for Rumour {
         for _ in 0..PEOPLE {
             cx.recv().await;
         }
-        // A rumour sent at the start of a round arrives within it.
+        // A rumour that is sent at the start of a round arrives in this round.
         (cx.now().as_nanos() / ROUND.as_nanos() as u64) as f64
     }
 }
@@ -83,7 +83,7 @@ fn main() -> Result<(), ReplicationError> {
     let people = f64::from(PEOPLE);
     let theory = people.log2() + people.ln();
     println!("{rounds} rounds; theory: {theory:.1} and a little");
-    // The theorem leaves a bounded number of rounds open.
+    // The theorem gives the number of rounds only up to a bounded error.
     assert!((rounds.mean() - theory).abs() < 2.0, "{rounds}");
     Ok(())
 }

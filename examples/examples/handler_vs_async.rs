@@ -1,4 +1,4 @@
-//! The two forms of an actor: a handler is a state and a function of an event, an async body is a
+//! The two forms of an actor: a handler consists of a state and a function that handles an event; an async body is a
 //! script. Here, both handle exactly the same events; the handler is faster.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
@@ -8,7 +8,7 @@ use corsair::{
     Spawn, run,
 };
 
-/// A barrel that is rolled back and forth this many more times; the partner gets it next.
+/// A barrel, with the number of times that it is still to be rolled. The partner gets it next.
 #[derive(Message)]
 struct Barrel {
     times: u32,

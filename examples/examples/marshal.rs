@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io;
 use std::time::Instant;
 
-/// A value that cannot always be written.
+/// A value that cannot be encoded if it is negative.
 struct Depth(i32);
 
 impl Serialize for Depth {
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let records = people::generate(20_000, 7);
     let chunked = Chunked::new(std::thread::available_parallelism()?.get())?;
 
-    // The batch is yours; passing it in again reuses its memory.
+    // The caller owns the batch; passing it in again reuses its memory.
     let mut batch = Batch::new();
     for _ in 0..3 {
         let start = Instant::now();
@@ -42,11 +42,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The documents are those of the serial loop, in the order of the values.
     assert!(batch.iter().eq(Serial.marshal(&Json, &records)?.iter()));
 
-    // One document per line, or one array, straight from the buffers they were written to.
+    // Writes one document per line, or one array, directly from the buffers of the batch.
     batch.write_ndjson(io::sink())?;
     batch.write_json_array(io::sink())?;
 
-    // The first failure by index comes back, and the batch is empty.
+    // The first failure by index is returned, and the batch is empty.
     let depths: Vec<Depth> = (-10..100_000).rev().map(Depth).collect();
     match chunked.marshal_into(&Json, &depths, &mut batch) {
         Err(error @ MarshalError::Encode { index: 100_000, .. }) => println!("{error}"),

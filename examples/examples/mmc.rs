@@ -13,7 +13,7 @@ use corsair::{
 use std::collections::VecDeque;
 
 const SERVERS: u32 = 3;
-/// Jobs a second, and a server's.
+/// The number of jobs that arrive per second, and the number that one server handles per second.
 const ARRIVALS: f64 = 24.0;
 const SERVICE: f64 = 10.0;
 const JOBS: u32 = 20_000;

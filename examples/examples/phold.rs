@@ -12,8 +12,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 const PLACES: u32 = 4_096;
-/// The least time from one event to the event that it causes, and the mean of the random time that
-/// is added.
+/// The minimum time from one event to the event that it causes, and the mean of the additional random time.
 const LOOKAHEAD: Duration = Duration::from_millis(100);
 const MEAN: f64 = 0.9;
 const UNTIL: Duration = Duration::from_secs(30);
@@ -52,7 +51,7 @@ impl Experiment<Ball> for Phold {
 
     async fn root<C: AsyncContext<Ball>>(self, mut cx: C) -> (Time, Time) {
         let delay = Distribution::exponential(MEAN).expect("a mean is positive");
-        // Spawned together, they have addresses in a row; the first of a large spawn begins a page.
+        // Actors that are spawned together have consecutive addresses, and a large spawn begins at a page.
         let place = move |_| Place {
             first: 256,
             delay: delay.clone(),
@@ -78,7 +77,8 @@ fn main() -> Result<(), RunError> {
     };
     let ((begun, over), report) = run(1)?;
     assert_eq!(report.digest, run(3)?.1.digest);
-    // A renewal process each: a count in a time, with the variance of its central limit theorem.
+    // Each actor's events form a renewal process; its central limit theorem gives the variance of the number of events
+    // in a time.
     let (time, cycle) = (
         over.since(begun) + LOOKAHEAD,
         LOOKAHEAD.as_secs_f64() + MEAN,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const NODES: u32 = 5;
-/// The address of the first node. The second spawn of a run begins with the second page.
+/// The address of the first node. The second spawn of a run begins at the second page of addresses.
 const FIRST: u32 = 256;
 const MS: Duration = Duration::from_millis(1);
 const PARTED: std::ops::Range<Time> =
@@ -98,14 +98,14 @@ impl Node {
         }
     }
 
-    /// Waits for a message from a leader for 150 to 300 ms from now on.
+    /// Begins a wait of 150 to 300 ms for a message from a leader.
     fn wait<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.timer.take().map(|timer| cx.cancel(timer));
         let time = MS * (150 + cx.below(150));
         self.timer = Some(cx.timer_handle(time, ELECTION));
     }
 
-    /// Follows a server with a later term.
+    /// Steps down, if another server has a later term.
     fn see<C: Context<Msg>>(&mut self, cx: &mut C, term: u32) {
         if term > self.term {
             (self.term, self.voted_for, self.role) = (term, None, Role::Follower);

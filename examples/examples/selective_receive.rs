@@ -1,5 +1,5 @@
-//! Selective receive: a quartermaster asks for the key in the middle of serving rum, waits for
-//! the key alone, and then serves the stashed requests in order.
+//! Selective receive: a quartermaster asks for the key in the middle of serving rum, waits only for the key, and then
+//! serves the stashed requests in order.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

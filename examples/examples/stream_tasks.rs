@@ -1,5 +1,4 @@
-//! Tasks over a stream of points: one is written as text, one in Rust, and the same write feeds
-//! both.
+//! Tasks over a stream of points. One task is written as text and one in Rust; one write feeds both.
 //!
 //! `cargo run --example stream_tasks`
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
@@ -45,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("line {}: {}", bad.line, bad.message);
     }
 
-    // Every point that was accepted has gone its way when this returns.
+    // When this returns, the tasks have processed every accepted point.
     engine.drain().await;
     for (task, endpoint) in [("counts", "counts"), ("means", "means")] {
         if let Some(latest) = engine.endpoint(task, endpoint)? {

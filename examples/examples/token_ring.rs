@@ -24,7 +24,7 @@ enum Msg {
 struct Station {
     next: Addr,
     root: Addr,
-    /// The number of times that the token was passed on, while this node has it.
+    /// The number of times that the token was passed on; `None` while this node does not have the token.
     token: Option<u32>,
 }
 
@@ -99,7 +99,7 @@ fn main() -> Result<(), ReplicationError> {
     };
     let runs = replicate(20, &config, |_seed| TokenRing)?;
     let round = Estimate::of(runs.iter().map(|run| run.value));
-    // One way more than stations in all: to the root, at the end.
+    // At the end, the token is passed once more, to the root.
     let ways = f64::from(STATIONS) + 1.0 / f64::from(ROUNDS);
     let theory = ways * WAY.as_secs_f64() + f64::from(STATIONS) * HOLDING;
     println!("a round takes {round} s; theory: {theory:.4} s");
