@@ -1,12 +1,12 @@
-//! Hashes the sources that determine the layout of a saved run, so that a checkpoint can be read only by the build that
-//! wrote it: `CORSAIR_BUILD`, 16 hexadecimal digits. `crates/python` uses the same script.
+//! Computes `CORSAIR_BUILD`, a hash of the sources that determine the layout of a saved run, as 16 hexadecimal digits.
+//! A checkpoint can be read only by the build that wrote it. `crates/python` uses the same script.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates whose types are written into checkpoints. A package from a registry does not have the sources of these
-/// crates next to it; its version then represents them, because every release requires exactly its own version of these
-/// crates.
+/// crates next to it. Then its version takes their place, because every release requires exactly the same version of
+/// these crates.
 const CRATES: [&str; 5] = ["core", "derive", "serial", "arch", "observe"];
 
 fn main() {

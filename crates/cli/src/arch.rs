@@ -119,7 +119,7 @@ impl Workload for Services<'_> {
         let ran = match &options.session {
             Some(held) => {
                 let ran = run_held(options, held, &mut topology, &plan, console)?;
-                // Instances may have been added to it.
+                // The session may have added instances.
                 described = SummaryNames::new(options, &topology);
                 Some(ran)
             }

@@ -85,8 +85,7 @@ fn save(values: &Values, arch: &str, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the parser of the program or subcommand that was called, as far as the arguments name
-/// one.
+/// Returns the parser of the subcommand in the arguments, or of the program if the arguments do not name a subcommand.
 fn called(args: &[OsString]) -> Command {
     let mut called = command(Purpose::Describe);
     called.build();

@@ -17,7 +17,7 @@ use corsair::Executor;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Flags that control a run, or that inspect the process in which it runs.
+/// Flags that control a run, or that inspect its process. They cannot be used in a distributed run.
 const ONE_PROCESS: [&str; 4] = ["ui", "replay", "metrics", "cpuprofile"];
 
 /// Runs over several processes if the flags request it, and returns the exit code.

@@ -36,7 +36,7 @@ pub struct Subcommand {
     pub name: &'static str,
     about: &'static str,
     augment: fn(Command) -> Command,
-    /// Runs the subcommand with the parsed arguments; the second argument is the whole command line.
+    /// Runs the subcommand with the parsed arguments; the second argument is the complete command line.
     pub run: fn(&ArgMatches, &[OsString]) -> Result<ExitCode>,
 }
 
@@ -50,7 +50,7 @@ impl Subcommand {
     }
 }
 
-/// The entry of a subcommand: its arguments, or the function that adds them, and its `run`.
+/// Creates the entry of a subcommand from its arguments, or from the function that adds them, and its `run`.
 macro_rules! entry {
     ($name:literal, $about:literal, $module:ident::$args:ident) => {
         entry!($name, $about, $module::$args::augment_args, |matches, _| {
@@ -61,7 +61,7 @@ macro_rules! entry {
         Subcommand {
             name: $name,
             about: $about,
-            // The help again, because a doc comment of the arguments replaces it.
+            // The help text is set again, because the doc comment of the arguments has replaced it.
             augment: |command| $augment(command).about($about),
             run: $run,
         }

@@ -1,9 +1,9 @@
 //! Completion scripts, and the values that they complete: architectures, services, fields of definitions, flags in files.
 //!
-//! The scripts contain the flags and subcommands, as clap writes them. Other values depend on the files of the user's directory,
-//! so the scripts of bash, zsh and fish ask `corsair __complete WORDS`, where the last word is the one to complete. The
-//! answer is a line for each candidate: the whole word, a tab, and a line about it. A candidate that ends in `.`, `=` or
-//! `:` continues. Without candidates the rest of the script answers.
+//! The scripts contain the flags and subcommands, as clap writes them. Other values depend on the files of the user's
+//! directory, so the scripts of bash, zsh and fish ask `corsair __complete WORDS`, where the last word is the one to
+//! complete. The answer is a line for each candidate: the complete word, a tab, and a line about the word. A candidate
+//! that ends in `.`, `=` or `:` can be continued. Without candidates the rest of the script answers.
 
 mod words;
 
@@ -35,7 +35,8 @@ pub fn script(shell: Shell) -> Vec<u8> {
             script.extend_from_slice(fish_flags(&described).as_bytes());
         }
         Shell::Zsh => {
-            // The script ends by calling or registering its function, which the values have to wrap before.
+            // The script ends with a call or registration of its function. The values must be inserted before that,
+            // because they wrap the function.
             let text = String::from_utf8_lossy(&script).into_owned();
             let end = text.rfind("\nif [ \"$funcstack[1]\"").unwrap_or(text.len());
             let (functions, call) = text.split_at(end);
@@ -48,8 +49,8 @@ pub fn script(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// Tells fish which flags of the command and its subcommands have such values. The flags with listed values are among them,
-/// because the script of clap completes them only in the same word, as `--form=`.
+/// Returns the commands that tell fish which flags of the command and its subcommands have such values. Flags with
+/// listed values are included, because the script of clap completes them only in the same word, for example `--form=`.
 fn fish_flags(command: &clap::Command) -> String {
     let commands = std::iter::once(command).chain(command.get_subcommands());
     let args = commands.flat_map(clap::Command::get_arguments);
@@ -61,7 +62,7 @@ fn fish_flags(command: &clap::Command) -> String {
                 .get_short()
                 .map_or(String::new(), |letter| format!(" -s {letter}"));
             let long = words::name(arg);
-            // A name of an architecture may be a file.
+            // The name of an architecture may be a path.
             let files = if long == "arch" { "-r" } else { "-x" };
             format!("complete -c corsair{short} -l {long} {files} -a '(__corsair_values)'\n")
         })
@@ -86,7 +87,7 @@ pub fn answer(words: &[OsString]) {
     });
 }
 
-/// The values that are not in the scripts.
+/// The kinds of values that are not in the scripts.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Architectures,
@@ -98,7 +99,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of an argument's values, by its name.
+    /// Returns the kind of an argument's values, by its name.
     fn of(argument: &str) -> Option<Kind> {
         Some(match argument {
             "arch" | "a" | "b" => Kind::Architectures,
@@ -144,7 +145,7 @@ fn of_kind(kind: Kind, line: &Line) -> Vec<Candidate> {
     }
 }
 
-/// The definition that the line names: its architecture, or that of the saved run.
+/// Returns the definition of the command line: of its architecture, or of the saved run that it names.
 fn definition(line: &Line) -> Option<DefinitionText> {
     let saved = line.given("directory").and_then(|directory| {
         let manifest = checkpoint::read(Path::new(directory)).ok()?.manifest;
@@ -165,7 +166,7 @@ fn definition(line: &Line) -> Option<DefinitionText> {
     DefinitionText::find(arch, directory).ok()
 }
 
-/// The fields, services or kinds of requests of a definition.
+/// Returns the fields, services or kinds of requests of a definition.
 fn of_definition(kind: Kind, text: &DefinitionText, typed: &str) -> Vec<Candidate> {
     if let Kind::Fields = kind {
         let fields = text.fields(typed).into_iter();
@@ -231,7 +232,7 @@ fn configurations() -> Vec<Candidate> {
     found
 }
 
-/// The names of a directory's files with this end, without it.
+/// Returns the names of a directory's files with this ending, without the ending.
 fn files(directory: &Path, end: &'static str) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(move |entry| Some(entry.file_name().to_str()?.strip_suffix(end)?.to_owned()))

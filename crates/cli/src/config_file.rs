@@ -1,4 +1,4 @@
-//! Flags kept in files.
+//! Flags stored in files.
 //!
 //! A configuration file is one JSON object whose keys are the long names of flags and whose
 //! values are strings, numbers or booleans:
@@ -92,7 +92,7 @@ pub fn add(values: &mut Values, said: Map<String, Value>, path: &Path, asked: &s
     Ok(())
 }
 
-/// Flags about configurations and sessions, which are not part of a configuration.
+/// Flags about configurations and sessions, which are not saved in a configuration.
 const KEPT_OUT: [&str; 5] = ["config", "saveconfig", "ui", "open", "replay"];
 
 /// Returns the path and the text of the file with this name.

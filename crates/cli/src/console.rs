@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The destination of lines.
 #[derive(Debug)]
 pub struct Console {
-    /// True to print lines; if false, only [`Console::print`] prints.
+    /// True if lines are printed. If false, only [`Console::print`] prints.
     lines: bool,
     closed: AtomicBool,
     talk: Mutex<Option<Talk>>,
@@ -41,7 +41,7 @@ impl Console {
         }
     }
 
-    /// Prints what `write` writes.
+    /// Calls `write` with stdout.
     pub fn print(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         if self.closed.load(Ordering::Relaxed) {
             return;
@@ -105,7 +105,7 @@ impl Talk {
     }
 }
 
-/// Stdout. If its reader closes it, later output is dropped, and the run continues.
+/// Buffered stdout. If its reader closes it, later output is dropped, and the run continues.
 #[derive(Debug)]
 pub struct Stdout {
     out: Option<BufWriter<io::Stdout>>,
@@ -128,7 +128,7 @@ impl Stdout {
         };
         match act(out) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                // What is still buffered must not be tried again.
+                // Dropping the writer would try to write the buffer again.
                 if let Some(out) = self.out.take() {
                     drop(out.into_parts());
                 }
@@ -168,6 +168,6 @@ pub fn write_or_print(out: Option<&Path>, text: &str) -> Result<()> {
 
 /// Prints an error on stderr.
 pub fn complain(what: impl Display) {
-    // stderr is closed: there is nowhere to report that.
+    // If stderr is closed, the error cannot be reported.
     let _ = writeln!(io::stderr(), "corsair: {what}");
 }

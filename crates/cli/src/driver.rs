@@ -7,14 +7,14 @@ use corsair::{Snapshot, SnapshotError};
 use corsair_observe::Recorder;
 use corsair_observe::run::{DriveError, Finished, Run, Workload};
 
-/// Executes workloads. A workload builds itself, passes itself to the driver, and receives its totals, regardless of
-/// the processes in which its actors were.
+/// Executes workloads. A workload passes itself to the driver, and receives its totals, regardless of the processes in
+/// which its actors ran.
 pub trait Driver {
     /// Returns true in the process that writes the files of the run and prints its summary.
     fn is_first(&self) -> bool;
 
     /// Runs a workload as specified by the options: from the start or a checkpoint, to its end or an earlier time, with
-    /// checkpoints. Returns nothing in a process whose part is reported by the first process.
+    /// checkpoints. Returns `None` in a process whose part is reported by the first process.
     ///
     /// # Errors
     /// If the run cannot be saved or resumed, or fails.

@@ -28,7 +28,7 @@ pub struct Flag {
     pub group: Group,
     /// A line of help.
     pub help: &'static str,
-    /// True if the result of a run, or its output files, depend on it.
+    /// True if the result of a run, or its output files, depend on the flag.
     pub shapes: bool,
     /// Set if architectures of services use the flag and fsm ignores it.
     pub services_only: Option<ServicesOnly>,
@@ -58,7 +58,7 @@ pub enum Group {
     Processes,
     /// Flags about the output.
     Output,
-    /// Flags kept in files.
+    /// Flags about configuration files.
     Files,
 }
 
@@ -80,7 +80,7 @@ impl Group {
 pub struct ServicesOnly {
     /// The effect that the flag would have.
     pub what: &'static str,
-    /// The alternative to the flag.
+    /// What to use instead of the flag.
     pub instead: &'static str,
 }
 
@@ -110,7 +110,7 @@ pub fn lettered(letter: char) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.letter == Some(letter))
 }
 
-/// spigo's flags that are words; spigo writes them with one dash.
+/// spigo's flags with whole words as names; spigo writes them with one dash.
 const SPIGO_WORDS: [&str; 5] = ["kv", "cpus", "cpuprofile", "config", "saveconfig"];
 
 #[cfg(test)]

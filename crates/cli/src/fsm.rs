@@ -32,7 +32,7 @@ use watch::{RecordingWatch, Stages};
 pub struct Pirates {
     scenario: Fsm,
     names: Names,
-    /// The checkpoint that they resume from.
+    /// The checkpoint from which the pirates resume.
     from: Option<Arc<Checkpoint>>,
 }
 
@@ -55,7 +55,7 @@ impl Pirates {
         Pirates::new_shared(options, pirates, 1)
     }
 
-    /// Reads and checks the run that the options describe. This machine runs one of `machines` equal parts of it.
+    /// Reads and checks the run that the options describe, for one of `machines` machines that run equal parts of it.
     ///
     /// # Errors
     /// Returns the first fault, with its flag.
@@ -89,8 +89,8 @@ impl Pirates {
     }
 }
 
-/// The minimum number of pirates for each default worker. With fewer, the barriers of a second worker cost as much
-/// during the talk as it saves the first worker, which runs the FSM (`cargo bench --bench fsm --bench chat`).
+/// The minimum number of pirates for each default worker. With fewer pirates, the barriers of a second worker cost as
+/// much as the worker saves (`cargo bench --bench fsm --bench chat`).
 const PIRATES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(500_000).expect("not 0");
 
 /// Returns the default number of workers: one for each core, but fewer for few pirates.
@@ -198,7 +198,7 @@ impl Stage<'_> {
         })
     }
 
-    /// Runs pirates in a session. If no files are written, the session can be rewound.
+    /// Runs pirates in a session. The session can be rewound if no files are written.
     fn hold<W: Watch>(
         &self,
         held: &SessionOptions,

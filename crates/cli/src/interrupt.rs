@@ -12,7 +12,7 @@ pub fn on_ctrl_c(cancel: CancelToken) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return;
     };
-    // What comes after this line is noticed, even before the thread runs.
+    // Presses after this line are recorded, even before the thread runs.
     let Ok(mut presses) = Presses::new(&runtime) else {
         return;
     };
@@ -24,7 +24,7 @@ pub fn on_ctrl_c(cancel: CancelToken) {
             cancel.cancel();
         }
     };
-    // Without the thread, Ctrl-C would do nothing at all, so the program ends here.
+    // Without the thread, Ctrl-C would have no effect, so the program ends here.
     thread::Builder::new()
         .name("ctrl-c".to_owned())
         .spawn(move || runtime.block_on(listen))

@@ -36,8 +36,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Runs the command with these arguments, which do not include the program's name. Prints to standard output and standard
-/// error, and returns the exit code.
+/// Runs the command with these arguments, which do not include the program's name. Output goes to standard output and
+/// standard error. Returns the exit code.
 pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
     let code = cli::main(args).unwrap_or_else(|error| {
         console::complain(format_args!("{error:#}"));
@@ -45,7 +45,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
     });
     // A host program does not flush Rust's standard output when it exits.
     let _ = std::io::stdout().flush();
-    // An `ExitCode` cannot be read, only compared.
+    // The number of an `ExitCode` cannot be read, so it is found by comparison.
     (0..=u8::MAX)
         .find(|&number| ExitCode::from(number) == code)
         .unwrap_or(1)

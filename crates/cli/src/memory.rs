@@ -4,7 +4,8 @@ use crate::text::bytes;
 use anyhow::{Result, bail};
 use corsair::{Executor, available_memory};
 
-/// The memory of a pirate in virtual time, in bytes: 128, its timer, and its share of pending messages.
+/// The memory of a pirate in virtual time: 200 bytes, of which 128 belong to the pirate and the rest to its timer and
+/// its pending messages.
 pub const PIRATE: u64 = 200;
 
 /// Returns an error if the machine has too little memory for a population.

@@ -23,7 +23,7 @@ pub use checkpoints::Checkpoints;
 pub use services::ServiceOptions;
 pub use session::SessionOptions;
 
-/// The largest number that a run of an architecture can have.
+/// The highest number that a run of an architecture can have.
 const MOST_RUNS: u32 = 999_999;
 
 /// The options of a run.
@@ -51,7 +51,7 @@ pub struct Options {
     pub out: PathBuf,
     /// True to write GraphJSON.
     pub graph_json: bool,
-    /// Write GraphML and GEXF.
+    /// True to write GraphML and GEXF.
     pub graph_ml: bool,
     /// The Neo4j database to which the graph is written.
     pub neo4j: Option<Neo4j>,
@@ -90,8 +90,8 @@ pub struct PirateOptions {
 }
 
 impl Options {
-    /// Returns these options with the number of workers that `worthwhile` returns, unless `--workers` sets it or the
-    /// run is not in virtual time.
+    /// Returns these options with the number of workers that `worthwhile` returns. If `--workers` is set or the run is
+    /// not in virtual time, the options are unchanged.
     pub fn with_workers(&self, worthwhile: impl FnOnce() -> NonZeroUsize) -> Options {
         let mut options = self.clone();
         if options.any_workers && options.executor == Executor::Virtual {
@@ -284,7 +284,7 @@ fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
     }
 }
 
-/// The configuration of the run.
+/// Returns the configuration of the run.
 fn config(values: &Values) -> Result<Config> {
     let default = Config::default();
     let count = |text: &str| text::whole(text, 1, u32::MAX.into()).map(|n| n as usize);
@@ -329,7 +329,7 @@ fn workers(values: &Values) -> Result<Option<NonZeroUsize>> {
     Ok(workers.or(cpus).and_then(NonZeroUsize::new))
 }
 
-/// Parses `2ms` or `1ms..5ms`.
+/// Parses a latency such as `2ms` or `1ms..5ms`.
 pub fn latency(text: &str) -> Result<Latency, String> {
     match text.split_once("..") {
         Some((min, max)) => Latency::between(text::duration(min)?, text::duration(max)?)
@@ -351,7 +351,7 @@ pub fn chat(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A date, or `now`.
+/// Parses a date, or `now`.
 fn epoch(text: &str) -> Result<Timestamp, String> {
     if text == "now" {
         return Ok(Timestamp::now());

@@ -8,13 +8,13 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 /// The purpose of a [`Command`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The parser of arguments that [`normalise`](crate::flags::normalise::normalise) has brought into one spelling.
+    /// To parse arguments that [`normalise`](crate::flags::normalise::normalise) has brought into one spelling.
     Parse,
-    /// The description for help, man page and completions, without Go's `=true` and `=false` after switches.
+    /// To describe the flags in help, man page and completions, without Go's `=true` and `=false` after switches.
     Describe,
 }
 
-/// The command with all flags and subcommands.
+/// Returns the command with all flags and subcommands.
 pub fn command(purpose: Purpose) -> Command {
     Command::new("corsair")
         .version(env!("CARGO_PKG_VERSION"))
@@ -57,7 +57,7 @@ Examples:
   corsair compare lamp --load 300/s --set services.memcache.count=3    two variants, from the same seeds
   corsair sweep -a lamp --set load.www.rate=50..200..50 --out lamp.csv";
 
-/// The argument for a flag.
+/// Returns the argument of a flag.
 fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
     let arg = Arg::new(flag.name)
         .long(flag.name)

@@ -15,17 +15,17 @@ use std::time::{Duration, UNIX_EPOCH};
 /// ticks of common kernels (4 ms or 1 ms).
 const SAMPLES_PER_SECOND: i32 = 125;
 
-/// CPU time between samples, in nanoseconds.
+/// The CPU time between two samples, in nanoseconds.
 const PERIOD: u64 = 1_000_000_000 / SAMPLES_PER_SECOND as u64;
 
-/// A profile being taken.
+/// A profile that is being recorded.
 pub struct Profile {
     file: Replacement,
     guard: ProfilerGuard<'static>,
 }
 
 impl Profile {
-    /// Starts to take samples, to be written to `path`.
+    /// Starts to take samples, which are written to `path` at the end.
     ///
     /// # Errors
     /// If the file cannot be written, or the system has no timer.
@@ -33,7 +33,7 @@ impl Profile {
         let file = Replacement::begin(path).context("-cpuprofile")?;
         let guard = ProfilerGuardBuilder::default()
             .frequency(SAMPLES_PER_SECOND)
-            // Unwinding from inside the unwinder, or the allocator's locks, is not safe.
+            // Unwinding is not safe while the unwinder runs, or while the allocator holds a lock.
             .blocklist(&["libc", "libgcc", "pthread", "vdso"])
             .build()
             .map_err(|error| anyhow!("-cpuprofile: cannot take samples: {error}"))?;
@@ -82,7 +82,7 @@ fn encoded(report: &Report) -> format::Profile {
             }
         })
         .collect();
-    // The report is a hash map.
+    // The samples come from a hash map, so they are sorted.
     samples.sort_by_key(|sample| std::cmp::Reverse(sample.values));
     let timing = &report.timing;
     let began = timing.start_time.duration_since(UNIX_EPOCH);

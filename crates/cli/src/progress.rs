@@ -70,7 +70,7 @@ impl Bar {
             console.set_bar(None);
             bar.finish_and_clear();
         };
-        // Without a thread there is no bar, and the run does not need one.
+        // If the thread cannot be started, the run continues without a progress bar.
         let thread = std::thread::Builder::new()
             .name("progress".to_owned())
             .spawn(draw);

@@ -34,7 +34,7 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
 }
 
 fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<ExitCode> {
-    // Files that cannot be written and systems that cannot be reached are reported before the run.
+    // Opening the outputs here reports unwritable files and unreachable systems before the run.
     let settings = settings(options, args, &workload)?;
     let profile = options.profile.as_deref().map(Profile::begin).transpose()?;
     let per_actor = options.per_actor.as_deref().map(Replacement::begin);
@@ -59,7 +59,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
         Executor::Virtual => Measure::Virtual(options.config.progress.clone()),
         _ => Measure::Clock,
     };
-    // A page shows more.
+    // The page shows more than a progress bar.
     let has_page = (options.session.as_ref()).is_some_and(|session| session.has_page());
     let bar = (!has_page).then(|| Bar::begin(&console, measure));
     let mut driver = Local {
@@ -76,7 +76,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
         Ok(Some(ran)) => ran,
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(failed) => {
-            // The log of messages is printed up to the failure; files are not left.
+            // Dropping the observer prints the log of messages up to the failure, and removes incomplete files.
             drop(observer);
             return Err(failed);
         }
@@ -89,7 +89,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     tell(options, &console, &report, results, ending)
 }
 
-/// The parts of a run that must be finished at its end.
+/// The parts of a run that are completed after its end.
 pub struct Ending {
     pub observer: Observer,
     pub per_actor: Option<Replacement>,

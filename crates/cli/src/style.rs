@@ -18,7 +18,7 @@ pub enum Meaning {
     Result,
 }
 
-/// Returns a text in the colour of its meaning, if stdout is a terminal that wants colours.
+/// Returns a text in the colour of its meaning. The text is plain if stdout is not a terminal or `NO_COLOR` is set.
 pub fn paint(text: &str, meaning: Meaning) -> String {
     let wants = |name: &str| std::env::var_os(name).is_none_or(|value| value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -31,7 +31,7 @@ pub struct Summary<S> {
     wall_seconds: f64,
     windows: u64,
     peak_memory_bytes: Option<u64>,
-    /// 16 hexadecimal digits; virtual time only.
+    /// The digest as 16 hexadecimal digits; only in virtual time.
     digest: Option<String>,
     files: Vec<String>,
     /// The statistics of each process, if there are several.
@@ -63,7 +63,7 @@ pub trait Subject: Serialize {
     /// Returns the errors of the formatter, as all of these methods do.
     fn headline(&self, outcome: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Lines about the results.
+    /// Writes the lines about the results.
     fn results(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
@@ -120,7 +120,7 @@ impl<S: Subject> Summary<S> {
 }
 
 impl<S> Summary<S> {
-    /// Turns the summary into one of a run over several processes.
+    /// Converts the summary to the summary of a run over several processes.
     pub fn over(mut self, processes: Vec<ProcessSummary>) -> Summary<S> {
         self.processes = processes;
         self
@@ -145,7 +145,7 @@ impl<S: Subject> fmt::Display for Summary<S> {
             plural(self.workers as u64),
             self.subject.how(),
         )?;
-        // Kinds that never came are left out, unless nothing has come.
+        // Kinds without messages are left out, unless no kind has messages.
         let some = self.kinds.iter().any(|kind| kind.count > 0);
         let kinds = self.kinds.iter().filter(|kind| kind.count > 0 || !some);
         let kinds: Vec<String> = kinds

@@ -74,7 +74,7 @@ impl GoDuration {
     pub fn rounded(duration: Duration) -> GoDuration {
         let nanos = duration.as_nanos().min(u64::MAX.into()) as u64;
         let digits = nanos.checked_ilog10().map_or(1, |log| log + 1);
-        // From a minute on, to the second.
+        // Times of a minute or more are rounded to seconds.
         let grain = if nanos >= 60_000_000_000 {
             1_000_000_000
         } else {
@@ -129,7 +129,7 @@ impl fmt::Display for GoDuration {
     }
 }
 
-/// The number `of / per` with as many decimals as needed; `per` is a power of ten.
+/// Formats `of / per` with as many decimals as needed; `per` is a power of ten.
 struct Decimal {
     of: u128,
     per: u128,

@@ -18,11 +18,10 @@ pub trait Workload {
     /// Adds the settings that are specific to this workload.
     ///
     /// # Errors
-    /// If they are not available.
+    /// If the settings are not available.
     fn describe(&self, settings: &mut Settings) -> Result<()>;
 
-    /// Runs the workload. Returns nothing in a process of a distributed run whose part is reported by the first
-    /// process.
+    /// Runs the workload. Returns `None` in a process of a distributed run whose part is reported by the first process.
     ///
     /// # Errors
     /// If the run fails.

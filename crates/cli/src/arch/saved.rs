@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// The data saved besides the simulation itself.
+/// The data saved in addition to the simulation itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     /// A checksum of the architecture, whose files may change.
     architecture: String,
 }
 
-/// Returns the data saved besides the simulation itself.
+/// Returns the data saved in addition to the simulation itself.
 ///
 /// # Errors
 /// If the data cannot be serialized.

@@ -73,7 +73,7 @@ fn flags(services: &ServiceOptions, topology: &mut Topology) -> Result<()> {
     Ok(())
 }
 
-/// The topology of a graph file.
+/// Returns the topology of a graph file.
 fn reloaded(arch: &str, file: &Path, places: &PlacesDefinition) -> Result<Topology> {
     let graph = of_flag("-r", graph::read(file))?;
     let places = Arc::new(of_flag("--region-names", places.places())?);
@@ -89,10 +89,10 @@ fn of_flag<T, E: fmt::Display>(flag: &'static str, result: Result<T, E>) -> Resu
     result.map_err(|error| anyhow!("{error}")).context(flag)
 }
 
-/// Checks that something sends requests.
+/// Checks that the architecture has entry points or pirates, which send requests.
 ///
 /// # Errors
-/// If nothing does: all of a run's numbers would be 0.
+/// If it has none, because all results of a run would be 0.
 pub fn check_load(topology: &Topology) -> Result<()> {
     if topology.has_load() {
         return Ok(());
@@ -103,7 +103,7 @@ pub fn check_load(topology: &Topology) -> Result<()> {
     ))
 }
 
-/// Returns the error for commands that simulate services and get the pirates instead.
+/// Returns the error of a command that simulates services but is given the pirates.
 pub fn no_services(arch: &str) -> anyhow::Error {
     anyhow!("{arch} is not an architecture of services; give one, for example -a netflixoss")
 }
@@ -144,7 +144,7 @@ pub fn is_built_in(arch: &str, directory: &Path) -> bool {
     arch == "migration" || text.is_ok_and(|text| text.is_built_in())
 }
 
-/// Names the topology as the command names the architecture, like spigo; names of actors begin with this name.
+/// Gives the topology the name that the user has typed, as spigo does. Names of actors begin with this name.
 fn named(arch: &str, mut topology: Topology) -> Topology {
     if !arch.ends_with(".json") {
         topology.arch = corsair_arch::first_part(arch);

@@ -6,10 +6,10 @@ use corsair_arch::summary::{ServiceSummaries, ServiceSummary};
 use std::fmt;
 use std::time::Duration;
 
-/// The largest number of services with a line; those that take the least time are left out.
+/// The maximum number of services with a line. Services that take the least time are left out.
 const MOST_LINES: usize = 5;
 
-/// The services that take most of the time of a request from outside, on average.
+/// Formats the services that take most of the time of an average request from outside.
 pub struct Lines<'a>(pub &'a ServiceSummaries);
 
 impl fmt::Display for Lines<'_> {

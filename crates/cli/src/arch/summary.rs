@@ -21,7 +21,7 @@ pub struct SummaryNames {
     pub actors: Vec<String>,
     /// The utilisation of slots or processors of services.
     pub utilisations: Vec<(u32, f64)>,
-    /// Virtual time has no date.
+    /// True if dates are of virtual time, which starts in 1970.
     is_undated: bool,
 }
 
@@ -42,13 +42,12 @@ impl SummaryNames {
     }
 }
 
-/// True if flows have dates in 1970, because virtual time starts there: a search for the last hour does not
-/// find them.
+/// True if flows have dates of virtual time, which starts in 1970. A search for the last hour does not find such flows.
 pub fn is_undated(options: &Options) -> bool {
     options.executor == Executor::Virtual && options.epoch.is_none()
 }
 
-/// The summary of services, with the fields that only its text has.
+/// The summary of services, with the fields that only the text form shows.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServicesReport {
     #[serde(flatten)]
@@ -77,7 +76,7 @@ impl ServicesReport {
     }
 }
 
-/// A line about an entry point.
+/// Writes a line about an entry point.
 fn line(entry: &EntrySummary, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "  {name:<12} ")?;
     if entry.requests == 0 {
@@ -102,7 +101,7 @@ fn line(entry: &EntrySummary, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Re
     writeln!(f)
 }
 
-/// A percentile for people.
+/// A percentile in text form.
 struct DisplayPercentile(Percentile);
 
 impl fmt::Display for DisplayPercentile {

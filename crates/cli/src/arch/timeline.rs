@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The flag that requests a timeline.
 const FLAG: &str = "--timeline";
 
-/// A file to write.
+/// An output file of a timeline.
 #[derive(Debug)]
 pub struct File {
     path: PathBuf,

@@ -50,7 +50,7 @@ fn listen(asked: &Arc<AtomicBool>) {
             asked.store(true, Ordering::Relaxed);
         }
     };
-    // Without the thread the signal does nothing; the process has a handler for it by now.
+    // If the thread cannot be started, the signal does nothing, because its handler is already installed.
     let thread = std::thread::Builder::new().name("sigusr1".to_owned());
     let _ = thread.spawn(move || runtime.block_on(wait));
 }

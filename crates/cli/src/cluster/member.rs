@@ -143,7 +143,7 @@ enum Stage {
     Refused,
     /// The processes run; the other processes wait for this one at each exchange.
     Running,
-    /// The parts are over; no process waits for this one.
+    /// All parts have ended; no process waits for this one.
     Ended,
 }
 
@@ -371,7 +371,8 @@ impl<C: Carrier> Process<'_, C> {
             let (outcome, totals) = ran.map_err(Failure::Workload)?;
             drop(saver);
             let records = listening.flush()?;
-            // The first process writes until it has heard from all; the others have written when they end.
+            // The first process writes until it has received the reports of all processes; the others have finished
+            // writing when their parts end.
             let writer = match (writer, self.is_first) {
                 (Some(writer), false) => {
                     writer.finish();

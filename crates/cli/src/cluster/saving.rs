@@ -105,7 +105,7 @@ pub struct Writer<'scope, 'env> {
     over: Over,
 }
 
-/// A guard that ends the watching thread when it is dropped.
+/// A guard that ends the watching thread when the guard is dropped.
 struct Over(Arc<SavingState>);
 
 impl Drop for Over {
@@ -165,7 +165,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
                         "the report of process {from} cannot be read: {error}"
                     )),
                 });
-                // The thread that writes runs until this one has ended.
+                // The writing thread outlives this thread, so the send cannot fail.
                 let _ = events.send(Event::Written(from, files));
             }
         };
@@ -196,7 +196,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
 
 /// Requests the next checkpoint when it is due.
 fn watch(shared: &SavingState, writing: &Writing<'_>) {
-    // The clock is that of the first process, and so are the files.
+    // Only the first process watches the clock and the files.
     let every = writing.policy.every.filter(|_| writing.process == 0);
     let mut pace = Pace::new(every, &writing.recorder);
     let mut seen = 0;
@@ -232,7 +232,7 @@ impl Saving for PartSaver<'_> {
         let mut pausing = lock();
         let since = *pausing.since.get_or_insert_with(Instant::now);
         pausing.parts.push(saved);
-        // The others of this process wait for the last one, so that no record is made in between.
+        // The other workers of this process wait for the last worker, so that no record is made in between.
         if pausing.parts.len() < self.workers {
             return;
         }
@@ -240,7 +240,7 @@ impl Saving for PartSaver<'_> {
         drop(pausing);
         if let Err(error) = self.hand_over(parts, since) {
             complain(format_args!("the run cannot be saved: {error:#}"));
-            // The other processes end with this one.
+            // Exiting also ends the other processes.
             std::process::exit(exit_code::REFUSED.into());
         }
     }
@@ -344,7 +344,7 @@ impl Files<'_> {
                     .store(!open.is_empty(), Ordering::Relaxed);
             }
         }
-        // What not all processes have written is none.
+        // Checkpoints for which some process has not written its files are removed.
         for number in open.into_keys() {
             self.staging(number).remove();
         }

@@ -71,7 +71,8 @@ fn over_mpi(
             .map_or_else(String::new, NewestCheckpoint::advice)
     };
     if process < 2 {
-        // mpirun and SLURM send this signal to the other processes when one is lost. One of the first two is there then.
+        // mpirun and SLURM send this signal to the remaining processes when a process is lost. At least one of the
+        // first two processes remains.
         let advice = advice.clone();
         interrupt::on_terminate(move || {
             let said = "the run was ended (SIGTERM), because a process was lost or the scheduler stopped it";
@@ -95,7 +96,7 @@ fn over_mpi(
     let ended = member::run(&options, &setting, member);
     ended.or_else(|error| {
         complain(format_args!("{}{error:#}{}", prefix(process), advice()));
-        // Others may wait for this process.
+        // Other processes may wait for this one, so they must be ended, too.
         mpi.abort(exit_code::REFUSED)
     })
 }
@@ -112,7 +113,7 @@ fn workers(values: &Values, started: Option<usize>) -> Option<NonZeroUsize> {
     let given = ["workers", "cpus"]
         .into_iter()
         .find_map(|name| values.given(name));
-    // A number, or it would have been refused before.
+    // The text was validated before, so it is a number.
     let given = given.and_then(|text| text.parse().ok());
     given.or_else(|| {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

@@ -294,7 +294,7 @@ fn row(point: &Point, before: Option<Cell>) -> String {
     }
 }
 
-/// Returns the objectives from the flags, and the default objectives that these do not replace.
+/// Returns the objectives from the flags, and the default objectives that the flags do not replace.
 fn slos(args: &CapacityArgs) -> Vec<Slo> {
     let has = |measures: fn(&Slo) -> bool| {
         args.slos

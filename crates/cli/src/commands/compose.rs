@@ -11,7 +11,7 @@ pub struct ComposeArgs {
     /// docker-compose file of version 1, 2 or 3
     #[arg(required_unless_present = "named", conflicts_with = "named")]
     file: Option<PathBuf>,
-    /// The same file in the spelling of spigo's compose2arch
+    /// The same file, with spigo's name for this argument
     #[arg(long = "file", value_name = "FILE")]
     named: Option<PathBuf>,
     /// Write the definition to this file instead of printing it

@@ -1,4 +1,4 @@
-//! `corsair demo`: shows a story of two minutes, in the browser or as a table.
+//! `corsair demo`: shows a two-minute demonstration, in the browser or as a table.
 
 use crate::console::Console;
 use crate::interrupt;
@@ -31,12 +31,12 @@ pub struct DemoArgs {
     open: bool,
 }
 
-/// The length of the story.
+/// The length of the demonstration.
 const LENGTH: Duration = Duration::from_secs(120);
 /// The interval at which the longest queue is measured.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Shows the story in the browser, or prints it.
+/// Shows the demonstration in the browser, or prints it.
 ///
 /// # Errors
 /// If the page cannot be served.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The exit code if the runs differ, as in other programs that compare.
+/// The exit code if the runs differ, which is also the exit code of `diff` and `cmp`.
 const DIFFER: u8 = 1;
 
 /// The arguments of `corsair diff`.
@@ -35,7 +35,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     })
 }
 
-/// The lines that the command prints.
+/// Returns the lines that the command prints.
 fn text(comparison: &Comparison) -> String {
     let Comparison {
         files,

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The largest number of branches of one saved run.
+/// The maximum number of branches of one saved run.
 const MOST_BRANCHES: usize = 1_000;
 
 /// The arguments of `corsair fork`.
@@ -109,7 +109,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
     let bar = Bar::begin(&console, Measure::Clock);
     let runs = in_parallel(workers, made.len() * args.seeds, |number| {
         let (branch, repeat) = (number / args.seeds, number % args.seeds);
-        // Branches have their random numbers in common: what they have by chance does not matter.
+        // Branches use the same random numbers, so random variation does not affect the comparison.
         let seed = (repeat > 0).then(|| options.config.seed.wrapping_add(repeat as u64));
         let branch = Branch {
             seed,
@@ -139,7 +139,7 @@ struct Forks {
 }
 
 impl Forks {
-    /// Starts a branch. Its requests are counted from the checkpoint on.
+    /// Starts a branch. Its requests are counted from the checkpoint.
     fn begin(&self, branch: &Branch) -> Result<Live> {
         let branched = Architecture::branch(
             &self.config,
@@ -152,7 +152,7 @@ impl Forks {
         live.map_err(|error| anyhow!("{error}"))
     }
 
-    /// Checks that a branch can be run, before any is.
+    /// Checks that a branch can be run, before any branch runs.
     fn check(&self, branch: Branch) -> Result<Branch> {
         let branch = Branch {
             counts_from_here: true,
@@ -232,7 +232,7 @@ fn read(path: &Path) -> Result<Vec<NamedBranch>> {
     }
 }
 
-/// Reads `slow: services.db.service_time=4ms load=150%`.
+/// Parses a branch, for example `slow: services.db.service_time=4ms load=150%`.
 fn branch(line: &str) -> Result<NamedBranch, String> {
     let (name, rest) = line
         .split_once(':')

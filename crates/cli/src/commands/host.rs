@@ -1,6 +1,7 @@
-//! `corsair host`: programs of this machine in a simulation, by the program `corsair-host`.
+//! `corsair host`: runs programs of this machine in a simulation, with the program `corsair-host`.
 //!
-//! That command is a separate program, because it defines symbols of the C library, which this program must not replace.
+//! `corsair-host` is a separate program, because it defines symbols of the C library, which this program must not
+//! replace.
 
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -21,7 +22,7 @@ pub struct HostArgs {
     arguments: Vec<OsString>,
 }
 
-/// Runs `corsair-host`, which is beside this program or on the path.
+/// Runs `corsair-host`, from the directory of this program or from the path.
 pub fn run(args: &HostArgs) -> Result<ExitCode> {
     let name = format!("corsair-host{}", std::env::consts::EXE_SUFFIX);
     let beside = std::env::current_exe().map(|own| own.with_file_name(&name));

@@ -31,7 +31,7 @@ pub struct ImportArgs {
     /// Processor time of a request at each service, exponentially distributed
     #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = text::duration)]
     work: Duration,
-    /// Requests per second at each entry point, unless a k6 script says
+    /// Requests per second at each entry point, unless a k6 script specifies a load
     #[arg(long, value_name = "N", default_value_t = 50.0)]
     rate: f64,
     /// Output: text, or one JSON object that contains the definition
@@ -54,7 +54,7 @@ struct Report<'a> {
     definition: Box<RawValue>,
 }
 
-/// Checks what stands in for what manifests do not say.
+/// Checks the values that replace information missing from manifests.
 ///
 /// # Errors
 /// If a value is out of range.
@@ -93,7 +93,7 @@ pub fn run(args: &ImportArgs) -> Result<()> {
         .iter()
         .map(|file| file.display().to_string())
         .collect();
-    // `gate` reads from this that times were recorded under the limits of processors.
+    // The argument shows `gate` that the times were recorded under the processor limits of the manifests.
     files.extend(
         args.traces
             .iter()
@@ -127,7 +127,7 @@ pub fn run(args: &ImportArgs) -> Result<()> {
         Format::Text if is_written => lines(&imported, |line| console.line(line)),
         Format::Text => {
             console.print(|out| out.write_all(text.as_bytes()));
-            // What is piped on is the definition alone.
+            // Remarks go to stderr, so that a pipe receives only the definition.
             lines(&imported, |line| {
                 let _ = writeln!(io::stderr(), "{line}");
             });

@@ -30,7 +30,7 @@ pub struct LearnArgs {
     /// Write the definition to this file instead of printing it
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Share of all requests with traces, for example 0.1 [default: as the traces say, or 1]
+    /// Share of all requests with traces, for example 0.1 [default: the share stated in the traces, or 1]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sampled: Option<f64>,
     /// Exclude this last part of the recording from learning, and compare only with it
@@ -43,7 +43,7 @@ pub struct LearnArgs {
     /// --variants`
     #[arg(long, value_name = "FILE", requires = "resamples")]
     variants: Option<PathBuf>,
-    /// Seed of the simulation that the traces are compared with
+    /// Seed of the simulation that is compared with the traces
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Output: text, or one JSON object that contains the definition
@@ -116,7 +116,7 @@ pub fn run(args: &LearnArgs) -> Result<()> {
         }
         Format::Text => {
             Console::new(true).print(|out| out.write_all(text.as_bytes()));
-            // What is piped on is the definition alone.
+            // Remarks go to stderr, so that a pipe receives only the definition.
             lines(&learned, &judged, |line| {
                 let _ = writeln!(io::stderr(), "{line}");
             });
@@ -125,7 +125,7 @@ pub fn run(args: &LearnArgs) -> Result<()> {
     }
 }
 
-/// A share above 0.
+/// Parses a share above 0.
 fn share(text: &str) -> std::result::Result<f64, String> {
     let share = text
         .parse()
@@ -136,7 +136,7 @@ fn share(text: &str) -> std::result::Result<f64, String> {
     })
 }
 
-/// A part that leaves something.
+/// Parses a fraction below 1.
 fn part(text: &str) -> std::result::Result<f64, String> {
     let part = text
         .parse()

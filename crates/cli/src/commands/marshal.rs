@@ -23,7 +23,7 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The largest number of workers that can be requested.
+/// The maximum number of workers that can be requested.
 const MOST_WORKERS: usize = 1024;
 
 /// The flags of `corsair marshal`.
@@ -82,7 +82,7 @@ enum Encoding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Workers(Vec<usize>);
 
-/// Reads `4`, `2x` or `1x..10x`.
+/// Parses `4`, `2x` or `1x..10x`.
 fn workers(text: &str) -> Result<Workers, String> {
     let cores = available_parallelism().map_or(1, usize::from);
     let refusal = || {
@@ -113,7 +113,7 @@ fn workers(text: &str) -> Result<Workers, String> {
 
 /// The contents of a file.
 enum Records {
-    /// Records with the shape of the generated ones.
+    /// Records with the same fields as the generated people.
     People(Vec<Person>),
     /// Any other JSON values.
     Values(Vec<serde_json::Value>),
@@ -175,7 +175,7 @@ fn table<T: Serialize + Sync>(
     }
 }
 
-/// Measures the strategies that were asked for.
+/// Measures the requested strategies.
 fn compare<F: Format, T: Serialize + Sync>(
     args: &MarshalArgs,
     what: &str,
@@ -186,7 +186,7 @@ fn compare<F: Format, T: Serialize + Sync>(
         bail!("there is nothing to marshal; give a --count above 0, or a file with values");
     }
     let expected = Serial.marshal(format, values)?;
-    // Subjects borrow their strategies.
+    // The strategies must outlive the subjects, which borrow them.
     let asked = |which| match args.strategy.includes(which) {
         true => args.workers.0.as_slice(),
         false => &[],

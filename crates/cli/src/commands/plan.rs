@@ -21,7 +21,7 @@ pub struct PlanArgs {
     /// Number of machines
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub hosts: u32,
-    /// Period with which pirates chat, as chat:10ms
+    /// Period at which pirates send messages, for example chat:10ms
     #[arg(long, value_name = "KEY:VALUE", value_parser = chat)]
     pub kv: Option<Duration>,
     /// Latency of messages between pirates: 2ms, 1ms..5ms

@@ -23,7 +23,7 @@ pub struct ResumeArgs {
     /// Directory given as --checkpoint-dir, or one of the checkpoints in it
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Number of worker threads [default: as for a new run]
+    /// Number of worker threads [default: the default of a new run]
     #[arg(long, value_name = "N")]
     workers: Option<String>,
     /// Stop at this point of virtual time and print the results so far
@@ -36,16 +36,17 @@ pub struct ResumeArgs {
     /// be repeated
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = variants::setting)]
     set: Vec<Setting>,
-    /// Save the run periodically [default: as before]
+    /// Save the run periodically [default: as in the saved run]
     #[arg(long, value_name = "TIME|SIZE")]
     checkpoint_every: Option<String>,
-    /// Save the run at these points of virtual time [default: as before]
+    /// Save the run at these points of virtual time [default: as in the saved run]
     #[arg(long, value_name = "TIME,…")]
     checkpoint_at: Option<String>,
-    /// Directory of the checkpoints [default: as before; for a branch, its own directory beside the checkpoint]
+    /// Directory of the checkpoints [default: as in the saved run; for a branch, a separate directory beside the
+    /// checkpoint]
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
-    /// Directory of the output files [default: as before; for a branch, its own directory]
+    /// Directory of the output files [default: as in the saved run; for a branch, a separate directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue on N processes of this machine, which mpirun starts (--features mpi)
@@ -57,7 +58,7 @@ pub struct ResumeArgs {
     /// Maximum wait for other processes at the end of a window [default: 300s]
     #[arg(long, value_name = "TIME")]
     window_within: Option<String>,
-    /// Output: text, or one JSON object [default: as before]
+    /// Output: text, or one JSON object [default: as in the saved run]
     #[arg(long, value_name = "text|json")]
     format: Option<String>,
 }
@@ -169,7 +170,7 @@ fn move_outputs(args: &ResumeArgs, values: &mut Values, own: &Path) {
     }
 }
 
-/// Adds the flags of a saved run to those of the command line.
+/// Adds the flags of a saved run to the flags of the command line.
 ///
 /// # Errors
 /// If this program does not have such a flag.
@@ -208,7 +209,7 @@ fn given(args: &ResumeArgs, values: &mut Values, directory: &Path) -> Result<()>
     if args.checkpoint_dir.is_none()
         && let Some(parent) = named
     {
-        // Where it was found: the directory may have moved since.
+        // The directory may have been moved since the run was saved, so the current path is used.
         values.give("checkpoint-dir", parent.display().to_string());
     }
     Ok(())

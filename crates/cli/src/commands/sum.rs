@@ -1,5 +1,5 @@
-//! `corsair sum`: adds up a range of numbers by halving it until single numbers remain, with a process for both halves
-//! of every range.
+//! `corsair sum`: adds up a range of numbers. Each range is halved until single numbers remain, with a process for both
+//! halves of every range.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
@@ -73,13 +73,13 @@ pub fn run(args: &SumArgs) -> Result<()> {
         .context("cannot write the result")
 }
 
-/// The memory that the process has taken.
+/// The memory that the process has used.
 #[derive(Clone, Copy)]
 struct Memory {
     /// The peak in bytes.
     peak: u64,
     /// The part of this memory that consists of pages of the program's file and of libraries. The system reads most of
-    /// these pages ahead and shares them with other processes.
+    /// these pages in advance and shares them with other processes.
     files: Option<u64>,
 }
 
@@ -102,7 +102,7 @@ fn expected(args: &SumArgs) -> Result<u64> {
         "the range from {low} to {high} is reversed; give --low the smaller number"
     );
     let count = u128::from(high - low) + 1;
-    // At most 2^64 times 2^65, halved: just fits.
+    // If the product exceeds 128 bits, the sum exceeds 64 bits, too.
     let twice = (u128::from(low) + u128::from(high)).checked_mul(count);
     let Some(sum) = twice.and_then(|twice| u64::try_from(twice / 2).ok()) else {
         bail!("the sum from {low} to {high} does not fit into 64 bits; choose a smaller --high");
@@ -117,11 +117,11 @@ fn expected(args: &SumArgs) -> Result<u64> {
     Ok(sum)
 }
 
-/// The lines that the command prints.
+/// Returns the lines that the command prints.
 fn report(args: &SumArgs, sum: u64, time: Duration, memory: Option<Memory>) -> String {
     let rounds = args.rounds.get();
     let seconds = time.as_secs_f64() / f64::from(rounds);
-    // A fork for every number but one, and two processes for every fork.
+    // A range of n numbers has n − 1 forks, and every fork has two processes.
     let processes = 2 * u128::from(args.high - args.low);
     let mut report = format!(
         "The result is {sum}, ran {rounds} rounds, {seconds:.6} seconds per round.\n\

@@ -1,5 +1,5 @@
-//! `corsair sweep`: runs a definition for each point of a grid of its fields, and writes a line for each run. Each job
-//! of a job array can run a shard, and [`merge`] combines the shards.
+//! `corsair sweep`: runs a definition for each point of a grid of field values, and writes a line for each run. Each
+//! job of a job array can run a shard, and [`merge`] combines the shards.
 
 mod merge;
 
@@ -34,10 +34,10 @@ pub struct SweepArgs {
     seeds: usize,
     #[command(flatten)]
     run: RunArgs,
-    /// Output file; the runs that it contains already are not repeated
+    /// Output file; runs that are already in the file are not repeated
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
-    /// Format of the output file [default: by its ending]
+    /// Format of the output file [default: by its extension]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Run only every N-th point, beginning with the I-th; `corsair sweep merge` merges the files of all N shards
@@ -73,7 +73,7 @@ pub fn run_or_merge(matches: &ArgMatches) -> Result<()> {
 /// If the flags, the definition or the file are invalid.
 fn run(args: &SweepArgs) -> Result<()> {
     let sweep = sweep(args)?;
-    // A point of the grid that is wrong is reported before the first run.
+    // All points of the grid are checked before the first run.
     sweep.check().map_err(flagged)?;
     let config = args.run.config();
     let (mut file, mut made) = SweepFile::open(&sweep, &args.out).map_err(flagged)?;
@@ -106,7 +106,7 @@ fn run(args: &SweepArgs) -> Result<()> {
     Ok(())
 }
 
-/// The sweep that the flags ask for.
+/// Returns the sweep that the flags request.
 fn sweep(args: &SweepArgs) -> Result<Sweep> {
     let text = args.run.find(&args.arch)?;
     let field = |set: &String| {

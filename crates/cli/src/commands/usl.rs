@@ -38,7 +38,7 @@ pub struct UslArgs {
     /// Print the load that gives this throughput, and its response time
     #[arg(long, value_name = "THROUGHPUT", value_parser = positive)]
     throughput: Option<f64>,
-    /// Print the load at which the response time is this, in the throughput's unit of time
+    /// Print the load that gives this response time, in the throughput's unit of time
     #[arg(long, value_name = "TIME", value_parser = positive)]
     response: Option<f64>,
 }
@@ -118,7 +118,7 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The lines that the command prints.
+/// Returns the lines that the command prints.
 fn text(points: &[Point], usl: &Usl) -> String {
     let Usl {
         lambda,

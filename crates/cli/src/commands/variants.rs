@@ -28,10 +28,10 @@ pub struct RunArgs {
     /// Length of the warm-up, which is not counted [default: a tenth of the run]
     #[arg(long, value_name = "SECONDS", value_parser = text::seconds)]
     pub warm_up: Option<Duration>,
-    /// Load at the entry points [default: as the definition says]
+    /// Load at the entry points [default: the load of the definition]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
-    /// First seed of the random numbers; further runs use the seeds after it
+    /// First seed of the random numbers; further runs use the following seeds
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Number of runs in parallel [default: one per core]
@@ -83,7 +83,7 @@ impl RunArgs {
     }
 }
 
-/// The definition of a name, whose fields can be set.
+/// Returns the definition with this name; its fields can be set.
 pub fn find(arch: &str, directory: &Path) -> Result<DefinitionText> {
     if ["fsm", "migration"].contains(&arch) {
         return Err(anyhow!(
@@ -93,7 +93,7 @@ pub fn find(arch: &str, directory: &Path) -> Result<DefinitionText> {
     DefinitionText::find(arch, directory).map_err(|error| anyhow!("{error}"))
 }
 
-/// The configuration of runs from a seed, with a run in parallel for each core unless a number is given.
+/// Returns the configuration of runs that begin with a seed. The default is one parallel run for each core.
 pub fn seeded(seed: u64, workers: Option<NonZeroUsize>) -> Config {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Config {
@@ -113,7 +113,7 @@ pub fn flagged(error: SetupError) -> anyhow::Error {
     }
 }
 
-/// Reads `services.web.count=4`.
+/// Parses a setting such as `services.web.count=4`.
 pub fn setting(text: &str) -> Result<Setting, String> {
     let (path, value) = split(text)?;
     Ok(Setting {

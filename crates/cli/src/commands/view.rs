@@ -57,7 +57,7 @@ pub fn run(args: &ViewArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error that says which build has this feature.
+/// Fails with an error that names the build with this feature.
 ///
 /// # Errors
 /// Always fails.

@@ -1,4 +1,4 @@
-//! The words before the cursor: which argument the last one is the value of, and what was given before.
+//! The words before the cursor: the argument whose value is typed, and the values of other arguments.
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
@@ -10,22 +10,22 @@ use std::path::Path;
 pub struct Line {
     /// The name of the argument whose value is typed.
     pub argument: String,
-    /// The part of the last word before the value, as `--set=`.
+    /// The part of the last word before the value, for example `--set=`.
     pub before: String,
-    /// The part of the value that is there.
+    /// The part of the value that is already typed.
     pub typed: String,
     /// The values that the parser lists, with a line about each.
     pub listed: Vec<(String, String)>,
     given: HashMap<String, String>,
 }
 
-/// The name of an argument: of a flag its long name.
+/// Returns the name of an argument; for a flag, its long name.
 pub fn name(arg: &Arg) -> &str {
     arg.get_long().unwrap_or_else(|| arg.get_id().as_str())
 }
 
 impl Line {
-    /// Reads the words; `None` if the last one is not a value.
+    /// Parses the words; `None` if the last word is not a value.
     pub fn read(root: &Command, words: &[String]) -> Option<Line> {
         let (last, before) = words.split_last()?;
         let mut reader = Reader {
@@ -63,12 +63,12 @@ impl Line {
         })
     }
 
-    /// The value that was given to an argument.
+    /// Returns the value that was given to an argument.
     pub fn given(&self, argument: &str) -> Option<&str> {
         self.given.get(argument).map(String::as_str)
     }
 
-    /// The directory of definitions.
+    /// Returns the directory of definitions.
     pub fn directory(&self) -> &Path {
         Path::new(self.given("arch-dir").unwrap_or("json_arch"))
     }
@@ -79,7 +79,7 @@ struct Reader<'a> {
     given: HashMap<String, String>,
     /// The argument whose value is the next word.
     expected: Option<&'a Arg>,
-    /// The number of words that were neither flags nor values of flags.
+    /// The number of words that are neither flags nor values of flags.
     positions: usize,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The flag that a word is in Go's or GNU's spelling, and the value in the same word.
+    /// Returns the flag that a word names in Go's or GNU's spelling, and the value in the same word.
     fn flag<'w>(&self, word: &'w str) -> Option<(&'a Arg, Option<&'w str>)> {
         let body = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
         let (name, value) = match body.split_once('=') {
@@ -128,14 +128,15 @@ impl<'a> Reader<'a> {
         Some((arg, Some(&body[letter.len_utf8()..])))
     }
 
-    /// The argument for the next word that is not a flag; the last one takes all further words if it may be repeated.
+    /// Returns the argument for the next word that is not a flag. The last argument takes all further words if it may
+    /// be repeated.
     fn positional(&self) -> Option<&'a Arg> {
         let mut all = self.command.get_positionals();
         all.nth(self.positions)
     }
 }
 
-/// Whether the word after a flag is its value.
+/// True if the word after a flag is its value.
 fn takes_next(arg: &Arg) -> bool {
     let takes_values = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
     takes_values && !arg.is_require_equals_set()

@@ -15,7 +15,7 @@ const MARKS: [&str; 5] = [
     "runduration",
 ];
 
-/// Whether a file is spigo's.
+/// True if a file was written by spigo.
 pub fn is_spigos(said: &Map<String, Value>) -> bool {
     MARKS.iter().any(|mark| said.contains_key(*mark))
 }
@@ -50,7 +50,7 @@ pub fn flags(said: &Map<String, Value>) -> Result<Vec<(&'static str, String)>> {
             "eurekapoll" => ("eurekapoll", text(value)),
             "keyvals" => ("kv", text(value)),
             "kafka" => ("kafka", names(value)),
-            // spigo keeps it, and nothing depends on it.
+            // spigo stores this setting, but does not use it.
             "dunbar" => continue,
             "regionnames" if names(value).is_some_and(|names| names == REGIONS.join(",")) => {
                 continue;
@@ -79,7 +79,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Converts a value to a switch, which is on if the value has text.
+/// Converts a value to a switch. The switch is on if the value is a text that is not empty.
 fn is_set(value: &Value) -> Option<String> {
     text(value).map(|text| {
         if text.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::{Flag, Group, ServicesOnly, Value};
 
-/// The base of the entries of [`FLAGS`], which specify only how they differ from it.
+/// The base of the entries of [`FLAGS`]. Each entry states only the fields in which it differs.
 const PLAIN: Flag = Flag {
     name: "",
     letter: None,

@@ -113,7 +113,7 @@ impl Values {
         }
     }
 
-    /// The complaint about a flag's value.
+    /// Returns the error for an invalid value of a flag.
     pub fn wrong(&self, name: &str, wrong: impl fmt::Display) -> anyhow::Error {
         let spelled = flag(name).spelled();
         match self.given.get(name).and_then(|given| given.file.as_ref()) {

@@ -8,14 +8,14 @@ use corsair_observe::checkpoint::Checkpoint;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The data saved besides the simulation itself.
+/// The data saved in addition to the simulation itself.
 #[derive(Debug, Deserialize)]
 struct Details {
     /// The addresses of the FSM and of the first pirate, and the number of pirates.
     addresses: Option<(u32, u32, u32)>,
 }
 
-/// Returns the data of pirates saved besides the simulation.
+/// Returns the data of pirates that are saved in addition to the simulation.
 pub(super) fn details(stages: &Stages) -> Value {
     let addresses = stages.addresses().map(|(fsm, pirates)| {
         let first = pirates.iter().next().unwrap_or(Addr::NONE);

@@ -27,7 +27,7 @@ pub struct Checkpoints {
     pub directory: PathBuf,
     /// The flags of the run, which are saved with it.
     pub flags: Map<String, Value>,
-    /// The checkpoint that the run resumes from.
+    /// The checkpoint from which the run resumes.
     pub from: Option<Arc<Checkpoint>>,
     /// The identity of the run, if it is a branch.
     pub branch: Option<RunId>,
@@ -40,14 +40,14 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Returns the identity of the run that is saved. `course` has everything that determines the result of a run that
-    /// starts from the beginning.
+    /// Returns the identity of the run that is saved. `course` contains everything that determines the result of a run
+    /// from its beginning.
     pub fn run(&self, course: &[u8]) -> RunId {
         let resumed = self.from.as_ref().map(|from| from.manifest.run);
         self.branch.or(resumed).unwrap_or_else(|| RunId::of(course))
     }
 
-    /// Returns when and where the run is saved.
+    /// Returns the times and the directory of checkpoints.
     pub fn policy(&self) -> Policy {
         Policy {
             every: self.every,
@@ -86,7 +86,7 @@ fn every(text: &str) -> Result<Every, String> {
     }
 }
 
-/// Flags about saving and sessions, which are not part of the run.
+/// Flags about saving and sessions, which are not saved with the run.
 const KEPT_OUT: [&str; 6] = ["config", "saveconfig", "ui", "open", "replay", "cpuprofile"];
 
 /// Reads the options of saving.
@@ -170,7 +170,7 @@ fn refuse(options: &Options, flag: &str) -> Result<()> {
     Ok(())
 }
 
-/// `10s` or `10s,20s`, in order.
+/// Parses times such as `10s` or `10s,20s`, in order.
 fn times(given: &str) -> Result<Vec<Time>, String> {
     let times = given.split(',').map(|one| {
         let time = text::duration(one.trim())?;

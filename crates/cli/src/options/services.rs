@@ -18,27 +18,27 @@ pub struct ServiceOptions {
     pub directory: PathBuf,
     /// The scale of the architecture.
     pub scale: Scale,
-    /// Names and addresses of regions and zones that replace those of the definition.
+    /// Names and addresses of regions and zones that replace those in the definition.
     pub places: PlacesDefinition,
-    /// The load of entry points, which replaces the load of the definition.
+    /// The load of entry points, which replaces the load in the definition.
     pub load: Option<LoadText>,
     /// True if services without times and slots get illustrative sizes.
     pub sized: bool,
     /// The interval at which instances query their registry.
     pub poll: Duration,
-    /// Show services instead of instances.
+    /// True if graphs show services instead of instances.
     pub collapse: bool,
-    /// The latency everywhere, which replaces the latency between locations.
+    /// The latency of all messages, which replaces the latencies between locations.
     pub latency: Option<Distribution>,
     /// True to measure times and write them to files.
     pub collect: bool,
-    /// Write flows in these formats.
+    /// The formats in which flows are written.
     pub flows: Vec<FlowFormat>,
-    /// Send flows to Kafka.
+    /// The Kafka broker to which flows are sent.
     pub kafka: Option<String>,
-    /// Send flows to a collector.
+    /// The collector to which flows are sent by OTLP.
     pub otlp: Option<String>,
-    /// Send flows to a Zipkin server.
+    /// The Zipkin server to which flows are sent.
     pub zipkin: Option<String>,
     /// The address at which times are served during the run.
     pub metrics: Option<SocketAddr>,

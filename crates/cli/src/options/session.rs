@@ -24,13 +24,13 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// Whether a page is served.
+    /// True if a page is served.
     pub fn has_page(&self) -> bool {
         self.page.is_some()
     }
 }
 
-/// Flags that affect the result of a run, besides those that shape its output.
+/// Flags that affect the result of a run, in addition to flags that shape its output.
 const COURSE: [&str; 3] = ["arch-dir", "end", "strict"];
 
 /// Reads the session of `--replay`, and adds the flags of its run that the command line does not set.
@@ -100,7 +100,7 @@ fn page(values: &Values) -> Result<Option<SocketAddr>> {
     }
 }
 
-/// Parses `127.0.0.1:8080`, `:8080` for loopback, or an IP address alone for any free port of it.
+/// Parses `127.0.0.1:8080`, `:8080` for loopback, or an IP address without a port, for which a free port is used.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let full = match text.strip_prefix(':') {
         Some(port) => format!("127.0.0.1:{port}"),

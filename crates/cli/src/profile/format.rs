@@ -31,7 +31,7 @@ pub struct ValueType {
 pub struct Sample {
     /// Numbers of locations, innermost first.
     pub locations: Vec<u64>,
-    /// A number for each of [`Profile::sample_types`].
+    /// The values of the sample, one for each of [`Profile::sample_types`].
     pub values: [u64; 2],
     /// The name of the thread, as a label with this key.
     pub thread: (u64, u64),
@@ -52,7 +52,7 @@ pub struct Function {
 }
 
 impl Profile {
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Message::default();
         for kind in self.sample_types {

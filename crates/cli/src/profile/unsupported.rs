@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use std::path::Path;
 
-/// A CPU profile, which cannot be made on this system.
+/// A CPU profile. No value exists, because profiles are not supported on this system.
 pub enum Profile {}
 
 impl Profile {

@@ -180,7 +180,7 @@ fn messages_are_logged_with_names_and_kinds() {
 fn a_latency_is_that_of_all_ways() {
     let terminal = Terminal::new();
     let run = terminal.json("-a lamp -d 1 --latency 7ms");
-    // www, balancer, web server, storage, and back: six ways.
+    // From www to the balancer, the web server and the storage, and back: six trips.
     let shortest = run["entries"]["www"]["p50_seconds"].as_f64().unwrap();
     assert!((0.042..0.0425).contains(&shortest), "{run}");
     let far = terminal.json("-a netflixoss -w 6 -d 1 --latency 1ms..2ms");
@@ -309,7 +309,7 @@ fn the_capacity_is_found_told_and_drawn() {
     terminal.write("json_arch/q_arch.json", text);
     let args = "capacity -a q -d 2 --limit 20ms --plot q.svg";
     let found = terminal.json(args);
-    // One at a time for two milliseconds each: 500 a second, however they come.
+    // One request at a time for two milliseconds each: 500 per second, for any arrival process.
     let load = found["load"].as_f64().unwrap();
     assert!((480.0..=520.0).contains(&load), "{found}");
     assert!(terminal.read("q.svg").contains("<svg"));
@@ -386,7 +386,7 @@ fn requests_that_were_never_answered_are_in_the_percentiles() {
     let run = terminal.json("-a q -d 10");
     let www = &run["entries"]["www"];
     assert!(www["unanswered"].as_u64() > Some(300), "{run}");
-    // The oldest of them was made after some six seconds' queue had built up.
+    // The oldest unanswered request was made when the queue already took some six seconds.
     assert!(www["p99_seconds"].as_f64() > Some(5.0), "{run}");
     let at_least = www["at_least"].as_array().unwrap();
     assert!(at_least.contains(&"p999_seconds".into()), "{run}");

@@ -2,7 +2,7 @@
 
 use crate::terminal::{Terminal, refuse};
 
-/// Runs with each of the arguments, and checks that the refusal has each of the parts.
+/// Runs the command with each of the arguments, and checks that the refusal contains each of the parts.
 fn refused(cases: &[(&str, &[&str])]) {
     for (args, parts) in cases {
         let said = refuse(args);

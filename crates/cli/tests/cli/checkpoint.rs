@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// The fields of a summary that do not depend on the machine.
+/// Returns the fields of a summary that do not depend on the machine.
 fn essence(said: &Value) -> Value {
     let mut essence = said.as_object().unwrap().clone();
     essence.retain(|key, _| {
@@ -29,7 +29,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The names of the checkpoints in `c`, in order; none if there is no `c`.
+/// Returns the names of the checkpoints in `c`, in order; empty if `c` does not exist.
 fn saved(terminal: &Terminal) -> Vec<String> {
     let Ok(entries) = fs::read_dir(terminal.path("c")) else {
         return Vec::new();
@@ -41,7 +41,7 @@ fn saved(terminal: &Terminal) -> Vec<String> {
     names
 }
 
-/// Begins a run beside the test, which nobody listens to.
+/// Starts a run in the background, without reading its output.
 fn begin(terminal: &Terminal, run: &str) -> Child {
     let mut command = terminal.command(run);
     let command = command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -53,7 +53,7 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// A run that saves itself to `c` again and again, for longer than any machine takes to do so a few times.
+/// A run that saves itself to `c` periodically. It takes longer than several checkpoints on any machine.
 struct Saving<'a> {
     terminal: &'a Terminal,
     child: Child,
@@ -67,7 +67,7 @@ impl Saving<'_> {
         Saving { terminal, child }
     }
 
-    /// The names of what is saved, once they are enough.
+    /// Waits until there are enough checkpoints, and returns their names.
     fn wait_for(&mut self, enough: impl Fn(&[String]) -> bool) -> Vec<String> {
         loop {
             assert!(self.child.try_wait().unwrap().is_none(), "it has ended");
@@ -110,7 +110,7 @@ fn what_was_killed_at_any_moment_goes_on_from_a_whole_checkpoint() {
     let expected = essence(&json(&terminal.succeed(run)));
     let graph = terminal.read("json/fsm.json");
     let mut resumed = 0;
-    // The later moments are for machines on which the first checkpoint takes longer.
+    // The later moments are needed only on machines on which the first checkpoint takes longer.
     for moment in [120, 310, 470, 700, 1_500, 3_000] {
         if moment > 700 && resumed > 0 {
             break;
@@ -151,12 +151,12 @@ fn a_signal_saves_the_run_at_once_and_what_was_asked_for_is_kept() {
     let terminal = Terminal::new();
     let mut run = Saving::begin(&terminal);
     let is_asked = |name: &String| name.ends_with("-asked");
-    // It listens to signals by the time it saves itself for the first time.
+    // The run listens for signals before it saves its first checkpoint.
     run.wait_for(|names| !names.is_empty());
     signal("-USR1", &run.child);
     let first = run.wait_for(|names| names.iter().any(is_asked));
     let first = first.into_iter().find(is_asked).unwrap();
-    // Others come and go.
+    // Later automatic checkpoints replace each other.
     let later = run.wait_for(|names| names.iter().filter(|name| **name > first).count() >= 2);
     kill(run.child);
     assert!(later.contains(&first), "{later:?}");
@@ -188,7 +188,7 @@ fn two_runs_do_not_save_to_one_directory() {
     terminal.succeed("-a fsm -p 100 --checkpoint-dir d");
 }
 
-/// All files below a directory with their contents, by their paths.
+/// Returns all files below a directory with their contents, by path.
 fn tree(terminal: &Terminal, directory: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut directories = vec![terminal.path(directory)];
@@ -205,7 +205,7 @@ fn tree(terminal: &Terminal, directory: &str) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// The one branch that was saved below `c`.
+/// Returns the path of the only branch below `c`.
 fn branch(terminal: &Terminal) -> String {
     let mut names = saved(terminal);
     names.retain(|name| name.starts_with("branch-"));
@@ -373,7 +373,7 @@ fn another_seed_from_here_is_another_run_that_repeats_itself() {
     assert_eq!(branch(0), trunk["digest"]);
 }
 
-/// The path of the one checkpoint.
+/// Returns the path of the only checkpoint.
 fn checkpoint(terminal: &Terminal) -> PathBuf {
     terminal.succeed("-a fsm -p 200 -d 2 --workers 2 --checkpoint-at 1s --checkpoint-dir c");
     terminal.path("c").join("000001-asked")
@@ -460,7 +460,7 @@ fn where_it_cannot_be_written_the_run_goes_on_and_says_so() {
     assert!(said.stdout.contains("digest"), "{}", said.stdout);
 }
 
-/// All files below these directories, by their names.
+/// Returns all files below these directories, by name.
 fn files(terminal: &Terminal, below: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for directory in below {
@@ -560,7 +560,7 @@ fn an_architecture_that_has_changed_since_it_was_saved_is_refused() {
     terminal.succeed("resume c");
 }
 
-/// An entry point with a load in front of a service with work, saved at 1 s of 2.
+/// Saves a run at 1 s of 2, with a load, an entry point, and a service with work.
 fn saved_service() -> Terminal {
     let terminal = Terminal::new();
     let definition = r#"{"arch": "x",
@@ -585,7 +585,7 @@ fn what_is_set_counts_from_there_on() {
             .unwrap_or_else(|| panic!("{said}"))
     };
     let as_saved = requests("");
-    // Three of four seconds have twice as many.
+    // The load is doubled in three of four seconds.
     for set in ["load=200%", "load.www.rate=400"] {
         let more = requests(&format!("--set {set}"));
         let factor = more as f64 / as_saved as f64;
@@ -622,7 +622,7 @@ fn a_run_with_changed_fields_is_not_saved_because_its_checkpoint_would_not_have_
     assert_eq!(saved(&terminal), before, "it was to be saved at 3 s again");
     let refused = terminal.refuse(&format!("{set} --checkpoint-at 2s"));
     assert!(refused.contains("--checkpoint-at and --set"), "{refused}");
-    // A share of the load is part of the state.
+    // A change of the load by a percentage is part of the state.
     let more = terminal.json(&format!(
         "resume c/{} --set load=200% --checkpoint-at 2s --checkpoint-dir d",
         before[1]
@@ -703,7 +703,7 @@ fn loops_caches_pools_and_breakers_that_change_in_a_branch_count_from_there_on()
         let measured = fork(flags);
         let (requests, same) = measured("same", "requests");
         assert_eq!(requests, same);
-        // 20 users, who ask every 24 ms.
+        // 20 users, each of whom sends a request every 24 ms.
         assert!(
             (requests / seconds / 830.0 - 1.0).abs() < 0.1,
             "{requests} in {seconds} s"

@@ -103,7 +103,7 @@ fn a_file_that_spigo_has_written_is_read_and_wins() {
     let made = www["requests"].as_u64().unwrap() + www["puts"].as_u64().unwrap();
     assert!((48..=50).contains(&made), "{run}");
     assert!(terminal.read("json/lamp4.json").contains("webserver35"));
-    // Regions, zones and addresses of its own.
+    // A definition with other regions, zones and addresses.
     let own = text
         .replace("us-east-1", "mars-1")
         .replace("zoneC", "north")

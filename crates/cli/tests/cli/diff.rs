@@ -1,4 +1,4 @@
-//! `corsair diff`: two recorded runs, and where they differ first.
+//! `corsair diff`: two recorded runs, and their first difference.
 
 use crate::terminal::Terminal;
 

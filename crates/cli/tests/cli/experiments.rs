@@ -24,7 +24,7 @@ fn two_variants_are_compared_from_the_same_seeds() {
         rows.iter().find(|row| row["name"] == name).unwrap().clone()
     };
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
-    // Two M/M/1 at 0.5 and four at 0.25, both ways a millisecond: 12 and 8.67 ms.
+    // Two M/M/1 at a load of 0.5 and four at 0.25; two trips of a millisecond: 12 and 8.67 ms.
     let mean = row("mean_seconds");
     assert!((number(&mean["a"]) - 0.012).abs() < 0.0006, "{mean}");
     assert!((number(&mean["b"]) - 0.008_67).abs() < 0.0004, "{mean}");
@@ -33,7 +33,7 @@ fn two_variants_are_compared_from_the_same_seeds() {
         "{mean}"
     );
     assert_eq!(mean["is_clear"], true);
-    // What comes in is the same.
+    // Both architectures receive the same requests.
     assert_eq!(row("requests")["difference"], 0.0);
     assert!(terminal.read("c.svg").contains("<svg"));
     let table = terminal.succeed(args);
@@ -86,7 +86,7 @@ fn a_sweep_has_a_line_for_each_run_and_goes_on_where_it_was_stopped() {
     assert!(lines[0].starts_with(head), "{}", lines[0]);
     let columns: Vec<&str> = lines[12].split(',').collect();
     assert_eq!(columns[1..4], ["3", "150", "1"]);
-    // Cut in the middle of a line: that run and those after it are made again, and no other.
+    // A file that ends in the middle of a line: this run and all later runs are repeated, and no others.
     let cut = &all[..all.len() * 6 / 10];
     terminal.write("part.csv", cut);
     let said = terminal.succeed(&format!("{args} --out part.csv --workers 1"));
@@ -97,7 +97,7 @@ fn a_sweep_has_a_line_for_each_run_and_goes_on_where_it_was_stopped() {
     assert_eq!(terminal.read("part.csv"), all);
     let said = terminal.succeed(&format!("{args} --out part.csv"));
     assert!(said.contains("12 of them before"), "{said}");
-    // A file of another sweep is left alone.
+    // A file of another sweep is not changed.
     let said = terminal.refuse(&format!("{args} -d 6 --out part.csv"));
     assert!(said.contains("not of this sweep"), "{said}");
     assert_eq!(terminal.read("part.csv"), all);
@@ -137,8 +137,8 @@ fn the_number_of_instances_for_a_load_is_found_with_the_bottleneck() {
     let terminal = terminal();
     let args = "capacity -a q --find instances:web --limit 40ms -d 5";
     let found = terminal.json(&format!("{args} --load {{\"rate\":600,\"arrivals\":\"poisson\",\"requests\":{{\"get\":1}}}} --format json"));
-    // M/M/1 with 200 - λ/n: the 99th percentile is 4.6 / (200 - 600/n) + 2 ms, below 40 ms from
-    // eight on.
+    // M/M/1 with a rate of 200 - λ/n: the 99th percentile is 4.6 / (200 - 600/n) + 2 ms, which is below 40 ms for eight
+    // instances or more.
     assert_eq!(found["instances"], 8, "{found}");
     let points = found["points"].as_array().unwrap();
     let last = points.iter().find(|point| point["instances"] == 8).unwrap();
@@ -173,12 +173,12 @@ fn built_in_architectures_have_sizes_where_these_mean_something() {
             && table.contains("illustrative"),
         "{table}"
     );
-    // Plain runs have none: their digests are those of the definition.
+    // Runs without --sized have no sizes, and their digests depend only on the definition.
     let digest = |args: &str| terminal.json(args)["digest"].as_str().unwrap().to_owned();
     let plain = digest("-a lamp -d 1");
     assert_ne!(digest("-a lamp -d 1 --sized"), plain);
     assert_eq!(digest("-a lamp -d 1"), plain);
-    // What a definition states stays, and a file that replaces a built-in architecture is the user's.
+    // Fields of a definition are never replaced. A file that replaces a built-in architecture gets no sizes.
     let own = r#"{"arch": "lamp", "services": [
         {"name": "db", "package": "store", "count": 1, "regions": 1, "service_time": "2ms", "concurrency": 1},
         {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;

@@ -36,7 +36,7 @@ fn collectors_get_both_sides_of_every_span_of_a_run() {
 // Guarantee: observe-11.
 #[test]
 fn a_collector_that_dies_costs_a_counted_loss_and_a_warning() {
-    // The first request is the one that looks whether anybody is there.
+    // The first request checks whether the collector answers.
     let zipkin = Collector::start(3);
     let flags = format!(
         "-a lamp -d 10 -kv chat:1ms --epoch now --format json --zipkin {}",
@@ -70,7 +70,7 @@ fn an_address_where_nobody_is_ends_the_command_before_the_run() {
     }
     let nobody = nobody.to_string();
     let mut databases = vec![(nobody.as_str(), nobody.as_str())];
-    // Without the variable, or if it is empty, the place that spigo takes: unless a database is there.
+    // Without the variable, or with an empty one, spigo's default address is used. A database may be running there.
     if TcpStream::connect("localhost:7474").is_err() {
         databases.push(("", "localhost:7474"));
     }
@@ -82,13 +82,13 @@ fn an_address_where_nobody_is_ends_the_command_before_the_run() {
         let begins = format!("corsair: -n: Neo4j at http://{at}/");
         assert!(said.starts_with(&begins), "{said}");
     }
-    // Nothing was simulated, so nothing is left.
+    // The run did not start, so there are no files.
     for file in ["json/lamp.json", "json_metrics/lamp_flow.json"] {
         assert!(!terminal.path(file).exists(), "{file}");
     }
 }
 
-/// The rows that a database got, with the statements that they came with, in their order.
+/// Returns the rows that a database has received, with their statements, in order.
 fn rows(database: &Collector) -> Vec<(String, Value)> {
     let mut rows = Vec::new();
     for (path, body) in database.requests() {
@@ -146,7 +146,7 @@ fn the_database_gets_flows_with_the_graph_if_they_are_collected() {
     );
 }
 
-/// What an address of HTTP answers to a request for `/metrics`.
+/// Returns the answer of an HTTP address to a request for `/metrics`.
 fn scrape(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(
@@ -159,7 +159,7 @@ fn scrape(address: &str) -> String {
     text
 }
 
-/// The value of the first line that begins so.
+/// Returns the value of the first line that begins with `begins`.
 fn value(text: &str, begins: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.starts_with(begins))?;
     line.rsplit(' ').next()?.parse().ok()

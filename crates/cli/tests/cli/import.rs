@@ -1,4 +1,4 @@
-//! `corsair import`: manifests become definitions that run, alone and together with traces.
+//! `corsair import`: manifests become definitions that run, with and without traces.
 
 use crate::terminal::Terminal;
 
@@ -71,7 +71,7 @@ fn traces_give_the_times_and_manifests_the_replicas() {
     assert!(definition.contains("\"timeout\":\"500ms\""), "{definition}");
     let run = terminal.json("-a both -d 1");
     assert_eq!(run["errors"].as_u64(), Some(0), "{run}");
-    // Five and one, and the entry point.
+    // Five instances, one instance, and the entry point.
     assert_eq!(run["instances"].as_u64(), Some(7), "{run}");
 }
 

@@ -1,4 +1,4 @@
-//! `corsair learn`, and a run's report of where its time goes.
+//! `corsair learn`, and the report of where a run's time goes.
 
 use crate::terminal::Terminal;
 
@@ -33,7 +33,7 @@ fn what_was_recorded_is_learned_and_run_again() {
     );
     let again = terminal.json("-a again -d 20 --format json");
     assert!(again["requests"].as_u64().unwrap() > 3_500, "{again}");
-    // The definition alone is what is piped on.
+    // Only the definition is printed on stdout.
     let said = terminal.run("learn json_metrics/shop_flow.zipkin.json");
     assert!(
         said.stderr.starts_with("corsair: learned 2 services"),
@@ -58,7 +58,7 @@ fn a_run_tells_what_happens_over_time_and_where_time_goes() {
     let table = terminal.read("t.csv");
     let rows: Vec<&str> = table.lines().collect();
     assert!(rows[0].starts_with("seconds,service,region,zone,requests,errors,p50_seconds"));
-    // Two zones of db, one of web, and www, for five slices each.
+    // Two zones of db, one of web, and www, each with five slices.
     assert_eq!(rows.len(), 1 + 4 * 5);
     assert!(
         rows.iter()
@@ -78,7 +78,7 @@ fn a_run_tells_what_happens_over_time_and_where_time_goes() {
     let report = terminal.json("-a shop -d 10 --format json");
     let db = &report["services_by_name"]["db"];
     let seconds = |key: &str| db[key].as_f64().unwrap();
-    // Two calls a request, of 5 ms each and a millisecond both ways.
+    // Two calls for each request, each with 5 ms of work and two trips of a millisecond.
     let calls = db["requests"].as_f64().unwrap();
     assert!(
         (seconds("work_seconds") / calls / 0.005 - 1.0).abs() < 0.1,

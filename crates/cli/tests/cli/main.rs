@@ -1,4 +1,4 @@
-//! The command as its users meet it: arguments in, text, files and exit codes out.
+//! The command from the point of view of its users: arguments, text, files and exit codes.
 
 mod arch;
 mod bad_input;

@@ -147,14 +147,14 @@ fn a_reader_that_leaves_early_makes_no_error() {
         .read_line(&mut line)
         .unwrap();
     assert_eq!(line, "fsm: population 2000 pirates\n");
-    // The reader is gone from here on.
+    // The reader has closed its end from here on.
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0));
     assert!(terminal.path("json/fsm.json").exists());
 }
 
-/// Runs until the talk begins, presses Ctrl-C, and returns the exit code and what was printed.
+/// Runs until the talk begins, presses Ctrl-C, and returns the exit code and the output.
 #[cfg(unix)]
 fn interrupted(args: &str) -> (Option<i32>, String) {
     let terminal = Terminal::new();
@@ -178,7 +178,7 @@ fn interrupted(args: &str) -> (Option<i32>, String) {
 #[test]
 fn ctrl_c_ends_a_run_cleanly_with_its_summary() {
     for executor in ["virtual", "tokio", "pool", "threads"] {
-        // So long that no machine is done before the key is pressed.
+        // The run is so long that it has not ended on any machine when the key is pressed.
         let args = format!("-a fsm -p 50 -d 1000000000 --executor {executor}");
         let (code, printed) = interrupted(&args);
         assert_eq!(code, Some(130), "{executor}: {printed}");
@@ -186,7 +186,7 @@ fn ctrl_c_ends_a_run_cleanly_with_its_summary() {
             printed.contains("corsair: cancelled by Ctrl-C"),
             "{executor}: {printed}"
         );
-        // With a thread per actor some may not have begun.
+        // With a thread for each actor, some actors may not have begun.
         assert!(
             printed.contains("by kind      Hello "),
             "{executor}: {printed}"

@@ -1,9 +1,9 @@
-//! CPU profiles: what -cpuprofile writes is what `go tool pprof` reads.
+//! CPU profiles: `go tool pprof` can read the file that -cpuprofile writes.
 
 use crate::terminal::Terminal;
 use std::process::Command;
 
-/// The fields of a protocol buffer at its top level: number and, where it has one, its bytes.
+/// Returns the fields of a protocol buffer at its top level: the number and, for fields with a length, the bytes.
 fn fields(mut rest: &[u8]) -> Vec<(u64, &[u8])> {
     fn varint(rest: &mut &[u8]) -> u64 {
         let mut value = 0;
@@ -35,7 +35,7 @@ fn fields(mut rest: &[u8]) -> Vec<(u64, &[u8])> {
     fields
 }
 
-/// Runs long enough for samples, and returns the terminal that has `cpu.pprof`.
+/// Takes a profile of a run that is long enough for samples, and returns the terminal with `cpu.pprof`.
 fn profiled() -> Terminal {
     let terminal = Terminal::new();
     terminal.succeed("-a fsm -p 30000 -d 5 -kv chat:100ms -cpuprofile cpu.pprof");
@@ -46,7 +46,7 @@ fn profiled() -> Terminal {
 fn a_profile_has_samples_and_names() {
     let bytes = std::fs::read(profiled().path("cpu.pprof")).unwrap();
     let fields = fields(&bytes);
-    // Numbers of the format: 1 is a type of samples, 2 a sample, 6 a string.
+    // Field numbers of the format: 1 is a type of samples, 2 a sample, 6 a string.
     let strings: Vec<_> = fields
         .iter()
         .filter(|f| f.0 == 6)

@@ -1,4 +1,4 @@
-//! Sessions without a page: what was done in one is done again.
+//! Sessions without a page: a recorded session is replayed.
 
 use crate::terminal::{Terminal, refuse};
 
@@ -29,7 +29,7 @@ fn a_replay_does_what_was_done_and_notices_if_the_digest_is_another() {
     assert!(digests.iter().all(|other| *other == digests[0]));
     let plain = terminal.json("-a netflixoss -d 3")["digest"].clone();
     assert_ne!(plain, digests[0]);
-    // The command line wins over the flags of the session, and the digest tells.
+    // The command line takes precedence over the flags of the session, so the digest differs.
     terminal.refuse("--replay session.json --seed 7");
 }
 

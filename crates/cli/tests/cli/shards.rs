@@ -1,4 +1,4 @@
-//! `corsair sweep --shard` and `corsair sweep merge`: a sweep that many jobs make.
+//! `corsair sweep --shard` and `corsair sweep merge`: a sweep that many jobs run.
 
 use crate::terminal::Terminal;
 
@@ -8,7 +8,7 @@ const QUEUE: &str = r#"{"arch": "q", "network": {"same_region": "1ms"}, "service
     {"name": "www", "package": "denominator", "dependencies": ["web"]}],
     "load": {"www": {"rate": 50, "arrivals": "poisson", "requests": {"get": 1}}}}"#;
 
-/// Six points from two seeds each; one value has commas, and one number has no short binary form.
+/// Six points with two seeds each. One value has commas, and one number has no short binary form.
 const SWEEP: &str = r#"sweep -a q --set load.www.rate=50,51.234567891234567,60 --set services.web.endpoints.get.steps.0.work={"uniform":["1ms","2ms"]},2ms --seeds 2 -d 1"#;
 
 fn terminal() -> Terminal {
@@ -17,7 +17,7 @@ fn terminal() -> Terminal {
     terminal
 }
 
-/// The shards of a sweep of twelve runs, and the whole.
+/// Runs the shards of a sweep of twelve runs, and the complete sweep.
 fn shards(terminal: &Terminal, of: usize, ending: &str) -> Vec<String> {
     let sweep = SWEEP;
     terminal.succeed(&format!("{sweep} --out whole.{ending}"));

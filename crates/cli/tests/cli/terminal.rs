@@ -1,8 +1,8 @@
-//! The command, run in a directory of its own.
+//! The command, run in a separate directory.
 
 pub use corsair_testing::terminal::signal;
 
-/// `corsair`.
+/// The program `corsair`.
 pub struct Corsair;
 
 impl corsair_testing::terminal::Program for Corsair {
@@ -12,12 +12,12 @@ impl corsair_testing::terminal::Program for Corsair {
 
 pub type Terminal = corsair_testing::terminal::Terminal<Corsair>;
 
-/// Runs the command in a directory that is not looked at.
+/// Runs the command in a temporary directory, and returns its output.
 pub fn succeed(args: &str) -> String {
     Terminal::new().succeed(args)
 }
 
-/// Runs the command in a directory that is not looked at, and returns why it refuses.
+/// Runs the command in a temporary directory, and returns the reason for its refusal.
 pub fn refuse(args: &str) -> String {
     Terminal::new().refuse(args)
 }

@@ -1,7 +1,7 @@
 //! The costs of strategies: time, throughput, allocations.
 //!
-//! All subjects take turns, with a short burst of runs each, until the time is up; the median time of a run is
-//! reported. If the machine slows down for a while, it slows down all subjects, so ratios within one table are more
+//! All subjects take turns, with a short burst of runs each, until the time limit. The median time of a run is
+//! reported. If the machine is slower for some time, all subjects are slower, so ratios within one table are more
 //! reliable than the times themselves. Allocations are counted in separate runs.
 
 use corsair_serial::{Batch, Format, MarshalError, Strategy};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Runs before the first that counts: buffers grow, pools start.
+/// The number of runs before the first that counts, in which buffers grow and pools start.
 const WARM_UP: usize = 20;
 
 /// The number of runs of one subject before the next subject has its turn.
@@ -138,7 +138,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Returns nanoseconds per value; zero without values.
+    /// Returns the nanoseconds per value; zero if there are no values.
     pub fn ns_per_value(&self) -> f64 {
         match self.values {
             0 => 0.0,
@@ -146,7 +146,7 @@ impl Measurement {
         }
     }
 
-    /// Millions of bytes per second.
+    /// Returns the throughput in millions of bytes per second.
     pub fn megabytes_per_second(&self) -> f64 {
         self.size as f64 / self.run.as_secs_f64().max(1e-9) / 1e6
     }
@@ -211,7 +211,7 @@ pub fn measure(
         .collect()
 }
 
-/// Measurements as text, one per line. The last column compares each with the first one.
+/// Formats measurements as text, one per line. The last column compares each measurement with the first one.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a>(pub &'a [Measurement]);
 

@@ -153,7 +153,8 @@ struct Machines {
 }
 
 impl Machines {
-    /// Returns the seconds of an exchange between a number of machines, without the transfer of the bytes.
+    /// Returns the time of an exchange between a number of machines in seconds, without the time for transferring the
+    /// bytes.
     fn meeting(&self, hosts: f64) -> f64 {
         let peers = hosts - 2.0;
         self.cost.window.as_secs_f64()
@@ -163,7 +164,7 @@ impl Machines {
 }
 
 impl Model {
-    /// Returns the work of a machine's workers in a window, in seconds of one worker.
+    /// Returns the work of a machine in a window, in seconds of one worker.
     fn work(&self) -> f64 {
         self.events / self.windows * self.event_seconds
     }
@@ -171,7 +172,7 @@ impl Model {
     fn on(&self, hosts: u32, machines: &Machines) -> MachineEstimate {
         let (count, workers) = (f64::from(hosts), machines.workers);
         let work = self.work() / (count * workers);
-        // Whom an event is for has nothing to do with where its sender is.
+        // The receiver of an event is independent of the machine of its sender.
         let crossing = self.events / self.windows * (count - 1.0) / count;
         let sent = crossing * EVENT_BYTES / count;
         let exchange = match hosts {
@@ -228,7 +229,8 @@ fn pirates(args: &PlanArgs) -> Result<Model> {
     let scale = f64::from(pirates) / f64::from(some);
     let longer = args.run.duration.as_secs_f64() / talk.as_secs_f64().max(f64::MIN_POSITIVE);
     let talked = (events(&with) - events(&before)).max(0.0) * longer * scale;
-    // Introductions and goodbyes go through the pirates a chunk a window; talk fills windows.
+    // The number of windows of introductions and goodbyes grows with the number of pirates, and the number of windows
+    // of the talk with its duration.
     let chat_windows = (with.windows.saturating_sub(before.windows)) as f64 * longer;
     let (took, all) = (with.wall + before.wall, events(&with) + events(&before));
     Ok(Model {
@@ -315,7 +317,7 @@ fn advice(hosts: u32, model: &Model, machines: &Machines, fastest: u32, needed: 
     ))
 }
 
-/// A time of some digits.
+/// Formats a time with a few digits.
 fn short(seconds: f64) -> String {
     match seconds {
         s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
@@ -414,7 +416,7 @@ mod tests {
             said.contains("too small") && said.contains("10 events"),
             "{said}"
         );
-        // With that lookahead two machines are as fast as one.
+        // With a lookahead of this width two machines are as fast as one.
         let least = small.least_window(&machines).unwrap();
         let factor = least.as_secs_f64() / small.window_seconds;
         let enough = model(10.0 * factor).on(2, &machines);

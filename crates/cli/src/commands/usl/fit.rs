@@ -6,14 +6,15 @@
 
 use super::law::{LEAST, MOST, Point, Usl, UslError};
 
-/// Parameters: λ, α, β.
+/// The parameters λ, α and β.
 type Three = [f64; 3];
 
-/// The part of the squares of all throughputs that a case with more parameters must explain in addition; otherwise its
-/// parameters are noise. For example, a straight line with rounded values has no peak at a load of millions.
+/// The fraction of the sum of squared throughputs that an additional parameter must explain; otherwise the parameter
+/// fits noise. For example, without this limit a straight line with rounded values could get a peak at a load of
+/// millions.
 const NOISE: f64 = 1e-10;
 
-/// The largest number of steps; a fit takes about ten.
+/// The maximum number of steps; a fit takes about ten.
 const STEPS: usize = 200;
 
 impl Usl {
@@ -41,7 +42,7 @@ impl Usl {
         if loads.len() < 3 {
             return Err(UslError::TooFew(loads.len()));
         }
-        // Throughputs near 1, whatever their unit.
+        // Throughputs are scaled to about 1, whatever their unit.
         let scale = points
             .iter()
             .map(|point| point.throughput)
@@ -53,7 +54,7 @@ impl Usl {
                 throughput: point.throughput / scale,
             })
             .collect();
-        // Those with fewer parameters first.
+        // Cases with fewer parameters come first.
         let cases = [[false, false], [true, false], [false, true], [true, true]];
         let noise = NOISE * scaled.iter().map(|p| p.throughput.powi(2)).sum::<f64>();
         let best = cases
@@ -76,14 +77,14 @@ impl Usl {
             beta,
             r_squared: match all > 0.0 {
                 true => 1.0 - left / all,
-                // Throughputs that are all the same have nothing to explain.
+                // If all throughputs are equal, there is no variance to explain.
                 false => f64::from(u8::from(left < 1e-12)),
             },
         })
     }
 }
 
-/// The denominator of the law.
+/// Returns the denominator of the law.
 fn cost(load: f64, [_, alpha, beta]: Three) -> f64 {
     1.0 + alpha * (load - 1.0) + beta * load * (load - 1.0)
 }
@@ -95,7 +96,7 @@ fn squares(points: &[Point], parameters: Three) -> f64 {
             let cost = cost(point.load, parameters);
             match cost > 0.0 {
                 true => (point.throughput - parameters[0] * point.load / cost).powi(2),
-                // Beyond a pole the law means nothing.
+                // Beyond a pole the law has no meaning.
                 false => f64::INFINITY,
             }
         })
@@ -113,7 +114,7 @@ fn minimise(points: &[Point], free: [bool; 3]) -> (Three, f64) {
         let bottom: f64 = points.iter().map(|p| shape(p).powi(2)).sum();
         [top / bottom, parameters[1], parameters[2]]
     };
-    // From several places, so that a flat valley far from the minimum does not end the search.
+    // The search starts from several points, so that a flat valley far from the minimum does not end it.
     [
         (0.01, 1e-4),
         (0.3, 1e-3),
@@ -131,7 +132,7 @@ fn descend(points: &[Point], mut at: Three, free: [bool; 3]) -> (Three, f64) {
     let mut sum = squares(points, at);
     let mut damping = 1e-3;
     for _ in 0..STEPS {
-        // JᵀJ and Jᵀr of the residuals.
+        // JᵀJ and Jᵀr for the Jacobian J and the residuals r.
         let (mut normal, mut slope) = ([[0.0; 3]; 3], [0.0; 3]);
         for point in points {
             let (n, cost) = (point.load, cost(point.load, at));

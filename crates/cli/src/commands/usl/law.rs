@@ -34,9 +34,9 @@ pub struct Usl {
     pub r_squared: f64,
 }
 
-/// The least load and throughput.
+/// The minimum load and throughput.
 pub const LEAST: f64 = 1e-12;
-/// The greatest load and throughput.
+/// The maximum load and throughput.
 pub const MOST: f64 = 1e15;
 
 /// Why the law cannot be fitted.
@@ -55,12 +55,12 @@ pub enum UslError {
         /// The throughput of the invalid point.
         throughput: f64,
     },
-    /// Too few loads to tell three parameters.
+    /// There are too few loads to determine three parameters.
     #[error(
         "there are {0} different loads; the law has three parameters, so measure at 3 loads at least, better 6"
     )]
     TooFew(usize),
-    /// A line that is no point.
+    /// A line is not a point.
     #[error(
         "line {line}: '{text}' is not a pair of numbers; write a load and a throughput, as 16 9897.2"
     )]
@@ -106,8 +106,8 @@ impl Usl {
         (load >= 1.0 - 1e-12).then(|| load.max(1.0))
     }
 
-    /// Returns the load of the highest throughput, and this throughput; `None` if there is no peak because more load
-    /// always gives more (β is 0 and α below 1).
+    /// Returns the point with the highest throughput; `None` if throughput always grows with load (β is 0 and α below
+    /// 1).
     pub fn peak(&self) -> Option<Point> {
         let load = match self.alpha {
             1.0.. => 1.0,
@@ -135,7 +135,7 @@ fn smaller_root(a: f64, b: f64, c: f64) -> Option<f64> {
     if discriminant < 0.0 || b >= 0.0 {
         return None;
     }
-    // Without the difference of two numbers that are nearly the same.
+    // This form avoids the difference of two nearly equal numbers.
     let root = 2.0 * c / (-b + discriminant.sqrt());
     root.is_finite().then_some(root)
 }
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_published_example_specsdm91_is_fitted() {
-        // Gunther's example of a SPEC benchmark: load generators, and script executions per hour.
+        // Gunther's example of a SPEC benchmark: the number of load generators, and script executions per hour.
         let measured = [
             (1.0, 64.9),
             (18.0, 995.9),

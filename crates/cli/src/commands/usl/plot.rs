@@ -5,10 +5,10 @@ use corsair::picture;
 use plotters::prelude::*;
 use std::error::Error;
 
-/// Pieces of the curve.
+/// The number of pieces of the curve.
 const PIECES: u32 = 200;
 
-/// The drawing could not be made.
+/// The chart could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("the law cannot be drawn: {0}")]
 pub struct PlotError(String);
@@ -36,7 +36,7 @@ fn colour(hex: &str) -> RGBColor {
 fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<(), Box<dyn Error>> {
     let most = |value: fn(&Point) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let measured = most(|point| point.load);
-    // A distant peak would squeeze the measured points.
+    // A distant peak would squeeze the measured points together.
     let peak = usl.peak().filter(|peak| peak.load <= 2.0 * measured);
     let load = peak.map_or(measured, |peak| peak.load.max(measured)) * 1.05;
     let highest = most(|point| point.throughput).max(usl.throughput(measured));
