@@ -16,7 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASING = ROOT / ".github" / "RELEASING.md"
-REFUSED = re.compile(r"--features|needs the feature|was built without|this build (has|runs)|not available on|is a program of its own")
+REFUSED = re.compile(r"--features|needs the feature|was built without|this build (has|runs)|not available on|is a separate program")
 
 # What a row claims, as commands; a row has its cell if none of them is refused. Addresses at which nothing answers are enough.
 PROBES = {

@@ -27,7 +27,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     let first = args.peek().and_then(|word| word.to_str());
     if let Some((word, package)) = PROGRAMS.iter().find(|(word, _)| Some(*word) == first) {
         return Err(anyhow!(
-            "`corsair {word}` is a program of its own; run `cargo run -p {package} -- --help`"
+            "`corsair {word}` is a separate program; run `cargo run -p {package} -- --help`"
         ));
     }
     if first == Some(complete::WORD) {

@@ -31,7 +31,7 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
     };
     if options.executor != Executor::Virtual {
         bail!(
-            "{} is for virtual time, which can be on several processes; leave out --executor {}",
+            "{} needs virtual time, because only a run in virtual time can be distributed; leave out --executor {}",
             asked.spelled(),
             values.text("executor")
         );
@@ -40,7 +40,7 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
     let refused = ONE_PROCESS.into_iter().find(|name| refused(name));
     if let Some(flag) = refused.and_then(named) {
         bail!(
-            "{} and {} do not go together: what it looks at is in several processes; leave one of them out",
+            "{} and {} do not go together, because the first one works only in a single process; leave one of them out",
             flag.spelled(),
             asked.spelled()
         );

@@ -118,7 +118,7 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
     ),
     entry!(
         "import",
-        "Make a definition of manifests: Kubernetes, Istio, Envoy, docker-compose, k6",
+        "Convert manifests to a definition: Kubernetes, Istio, Envoy, docker-compose, k6",
         import::ImportArgs
     ),
     entry!(

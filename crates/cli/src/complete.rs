@@ -136,7 +136,7 @@ fn of_kind(kind: Kind, line: &Line) -> Vec<Candidate> {
         Kind::Config => configurations(),
         Kind::Kv => vec![(
             "chat:".to_owned(),
-            "the period of pirates and entry points".to_owned(),
+            "the sending period of pirates and entry points".to_owned(),
         )],
         Kind::Fields | Kind::Find | Kind::Slo => match definition(line) {
             Some(text) => of_definition(kind, &text, &line.typed),

@@ -68,7 +68,7 @@ impl Group {
         match self {
             Group::Simulation => "What to simulate",
             Group::Execution => "How to run it",
-            Group::Processes => "How to run it over several processes or machines",
+            Group::Processes => "How to run it on several processes or machines",
             Group::Output => "What to write",
             Group::Files => "Flags in files",
         }

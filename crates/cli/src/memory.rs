@@ -54,7 +54,7 @@ fn check_connections(available: u64, instances: u32, connections: u64) -> Result
     let needed = corsair_arch::memory_needed(instances, connections);
     if needed > available {
         bail!(
-            "{instances} instances with {connections} connections need about {}, and {} are available; give less",
+            "{instances} instances with {connections} connections need about {}, and {} are available; reduce the population or the regions",
             bytes(needed),
             bytes(available)
         );

@@ -141,12 +141,12 @@ impl Options {
         let reload = reload.map(|given| given.unwrap_or_else(|| out.join("json").join(file)));
         if let (Some(_), Some(flag)) = (&reload, given_with_reload(values)) {
             let what = if pirates {
-                "pirates there are"
+                "the number of pirates"
             } else {
-                "instances there are, and where"
+                "the instances and their locations"
             };
             bail!(
-                "{flag} and -r do not go together: the graph file says how many {what}; leave one of them out"
+                "{flag} and -r do not go together: the graph file determines {what}; leave one of them out"
             );
         }
         let config = config(values)?;
@@ -201,7 +201,7 @@ fn given_with_reload(values: &Values) -> Option<&'static str> {
 fn population(values: &Values) -> Result<u32> {
     let read = |text: &str| match text::whole(text, 0, u32::MAX.into()) {
         Ok(0 | 1) => Err(format!(
-            "{text} pirates have no one to talk to; give at least 2"
+            "{text} pirates cannot talk to each other; give at least 2"
         )),
         other => other,
     };
@@ -266,7 +266,7 @@ fn neo4j(values: &Values) -> Result<Option<Neo4j>> {
     let url = values.given("neo4jurl");
     if !values.switch("neo4j")? {
         let needless =
-            url.map(|_| values.wrong("neo4jurl", "Neo4j is not written to without -n; add -n"));
+            url.map(|_| values.wrong("neo4jurl", "the flag has no effect without -n; add -n"));
         return needless.map_or(Ok(None), Err);
     }
     let mut database = Neo4j::from_environment();

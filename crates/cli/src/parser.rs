@@ -18,7 +18,7 @@ pub enum Purpose {
 pub fn command(purpose: Purpose) -> Command {
     Command::new("corsair")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Simulates actors that talk: pirates, and architectures of services")
+        .about("Simulates actors that exchange messages: pirates, and architectures of services")
         .override_usage(
             "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES | corsair hunt -a NAME [FLAGS]\n       corsair import FILES | corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair gate FILES --base FILE --slo SLO | corsair patch NAME\n       corsair why NAME [FLAGS] | corsair stability NAME [FLAGS]\n       corsair demo | corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair check FILE --model MODEL [FLAGS]\n       corsair resume DIR [FLAGS] | corsair fork DIR --branches FILE [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )

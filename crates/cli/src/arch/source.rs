@@ -98,7 +98,7 @@ pub fn check_load(topology: &Topology) -> Result<()> {
         return Ok(());
     }
     Err(anyhow!(
-        "{} has no entry point, so that nothing sends requests; add a service of package denominator, or give -d 0 for the graph alone",
+        "{} has no entry point, so no requests are sent; add a service of package denominator, or give -d 0 to write only the graph",
         topology.arch
     ))
 }

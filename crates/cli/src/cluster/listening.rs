@@ -98,8 +98,8 @@ impl Records {
 fn receive(records: &Receiver<(usize, Vec<u8>)>, mut sources: Vec<Source>) -> Result<()> {
     for (from, batch) in records {
         let source = from.checked_sub(1).and_then(|index| sources.get_mut(index));
-        let source =
-            source.ok_or_else(|| anyhow!("records of process {from}, which there is not"))?;
+        let source = source
+            .ok_or_else(|| anyhow!("received records of process {from}, which does not exist"))?;
         source.receive(&batch)?;
     }
     Ok(())

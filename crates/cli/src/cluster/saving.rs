@@ -272,7 +272,7 @@ impl PartSaver<'_> {
         };
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = events.send(Event::Saved(set));
-        sent.map_err(|_| anyhow!("what writes checkpoints has failed"))
+        sent.map_err(|_| anyhow!("the thread that writes checkpoints has failed"))
     }
 }
 

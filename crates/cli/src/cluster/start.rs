@@ -23,7 +23,7 @@ pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitC
     let processes = values.read("processes", |text| text::whole(text, 1, MOST_PROCESSES))?;
     let limit = values.read("window-within", |text| match text::duration(text)? {
         time if time.is_zero() => Err(format!(
-            "'{text}' is not a time to wait; give for example 300s"
+            "'{text}' is not a waiting time; give for example 300s"
         )),
         time => Ok(time),
     })?;

@@ -162,7 +162,7 @@ impl Forks {
         if self.counted(&live).is_zero() {
             let (_, ends) = live.load();
             let (now, until) = (live.now(), self.until.unwrap_or(ends).min(ends));
-            bail!("there is no load from {now}, when the run was saved, to {until}");
+            bail!("there is no load between {now}, when the run was saved, and {until}");
         }
         Ok(branch)
     }
@@ -304,7 +304,7 @@ fn tell(args: &ForkArgs, branches: &[NamedBranch], rows: &[Vec<Measurement>]) {
             .line("corsair: one run of each branch: no interval; give --seeds 2 or more");
     }
     console.line(format_args!(
-        "corsair: 95 % intervals from {} runs of each branch; * where it differs from the run as it was saved",
+        "corsair: 95 % intervals from {} runs of each branch; * where a branch differs from the unchanged run",
         args.seeds
     ));
 }

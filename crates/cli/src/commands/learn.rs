@@ -143,7 +143,7 @@ fn part(text: &str) -> std::result::Result<f64, String> {
         .ok()
         .filter(|part: &f64| (0.0..=0.9).contains(part));
     part.ok_or_else(|| {
-        format!("'{text}' is not a part; give a number from 0 to 0.9, for example 0.2")
+        format!("'{text}' is not a fraction; give a number from 0 to 0.9, for example 0.2")
     })
 }
 

@@ -95,7 +95,7 @@ fn run(args: &SweepArgs) -> Result<()> {
     };
     if is_whole.map_err(flagged)? {
         console.line(format_args!(
-            "corsair: {total} runs{of_shard} in {path}, {before} of them before"
+            "corsair: {total} runs{of_shard} in {path}, {before} of them already there"
         ));
     } else {
         let done = made.len();

@@ -108,7 +108,7 @@ pub fn flagged(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Scale(scale) => source::of_scale(&scale),
         SetupError::Load(_) => anyhow!(error).context("--load"),
-        SetupError::WarmUp { .. } => anyhow!("{error}; give -d more"),
+        SetupError::WarmUp { .. } => anyhow!("{error}; increase -d"),
         _ => anyhow!("{error}"),
     }
 }

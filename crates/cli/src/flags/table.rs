@@ -21,7 +21,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('a'),
         value: Value::One("NAME"),
         default: "netflixoss",
-        help: "Architecture: fsm, migration, one of json_arch/, or a built-in one",
+        help: "Architecture: fsm, migration, a definition in json_arch/, or a built-in one",
         shapes: true,
         ..PLAIN
     },
@@ -30,7 +30,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('p'),
         value: Value::One("N"),
         default: "100",
-        help: "How many pirates; for other architectures, percent",
+        help: "Number of pirates; for other architectures, percentage of instances",
         shapes: true,
         ..PLAIN
     },
@@ -39,7 +39,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('d'),
         value: Value::One("SECONDS"),
         default: "10",
-        help: "Duration of the talk or the load, in seconds or as 500ms, 1m30s",
+        help: "Duration of the talk or the load, in seconds or with a unit: 500ms, 1m30s",
         shapes: true,
         ..PLAIN
     },
@@ -63,7 +63,7 @@ pub static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "sized",
-        help: "Give services without times and slots illustrative ones",
+        help: "Give illustrative times and slots to services without any",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "sizes of services",
@@ -91,7 +91,7 @@ pub static FLAGS: &[Flag] = &[
     Flag {
         name: "region-names",
         value: Value::One("NAMES"),
-        help: "Names of the regions, as here,there [default: six regions of AWS]",
+        help: "Names of the regions: here,there [default: six regions of AWS]",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "regions",
@@ -113,7 +113,7 @@ pub static FLAGS: &[Flag] = &[
     Flag {
         name: "ip-ranges",
         value: Value::One("RANGES"),
-        help: "Address ranges of the zones of each region, as 10.1,10.2;10.3,10.4",
+        help: "Address ranges of each region's zones: 10.1,10.2;10.3,10.4",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "addresses",
@@ -313,7 +313,7 @@ pub static FLAGS: &[Flag] = &[
         name: "neo4j",
         letter: Some('n'),
         group: Group::Output,
-        help: "Write nodes, edges and (with -c) flows to Neo4j; NEO4JPASSWORD is its password",
+        help: "Write nodes, edges and (with -c) flows to Neo4j, with the password NEO4JPASSWORD",
         ..PLAIN
     },
     Flag {
@@ -383,7 +383,7 @@ pub static FLAGS: &[Flag] = &[
         name: "metrics",
         value: Value::One("ADDRESS"),
         group: Group::Output,
-        help: "Serve response times to Prometheus while running, as at 127.0.0.1:9090",
+        help: "Serve response times to Prometheus during the run: 127.0.0.1:9090",
         services_only: Some(ServicesOnly {
             what: "response times of services",
             instead: "leave it out",

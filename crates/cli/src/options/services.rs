@@ -126,7 +126,7 @@ fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
     let (min, max) = (config.latency.min(), config.latency.max());
     let least = Duration::from_nanos(LEAST_TRAVEL);
     if min < least {
-        let short = format!("{min:?} is too short; services are at least {least:?} apart");
+        let short = format!("{min:?} is too short; services need a latency of at least {least:?}");
         return Err(values.wrong("latency", short));
     }
     Ok(Some(Distribution::uniform(min, max)))
@@ -181,7 +181,7 @@ fn interval(values: &Values) -> Result<Option<Duration>> {
         interval => Ok(interval),
     })?;
     if interval.is_some() && values.given("timeline").is_none() {
-        return Err(values.wrong("interval", "it is only for --timeline; add --timeline FILE"));
+        return Err(values.wrong("interval", "the flag needs --timeline; add --timeline FILE"));
     }
     Ok(interval)
 }

@@ -141,7 +141,7 @@ fn the_database_gets_flows_with_the_graph_if_they_are_collected() {
     assert!(rows.iter().all(|(text, _)| !text.contains("CREATE (a)")) && rows.len() > 20);
     let said = terminal.refuse("-a lamp --neo4jurl localhost:7474");
     assert!(
-        said.starts_with("--neo4jurl: Neo4j is not written to without -n"),
+        said.starts_with("--neo4jurl: the flag has no effect without -n"),
         "{said}"
     );
 }

@@ -59,7 +59,7 @@ fn a_shard_that_was_stopped_goes_on() {
     );
     assert!(!terminal.path("all.csv").exists());
     let said = terminal.succeed(&format!("{SWEEP} --shard 2/2 --out part2.csv"));
-    assert!(said.contains("6 runs of shard 2/2 in part2.csv, 5 of them before"));
+    assert!(said.contains("6 runs of shard 2/2 in part2.csv, 5 of them already there"));
     assert_eq!(terminal.read("part2.csv"), whole);
 }
 
@@ -101,10 +101,13 @@ fn what_is_no_complete_set_of_shards_is_refused() {
             "part1.csv part2.csv part3.csv copy.csv",
             &["part3.csv", "copy.csv", "both shard 3/3"],
         ),
-        ("part1.csv part2.csv of4.csv", &["of4.csv", "another sweep"]),
+        (
+            "part1.csv part2.csv of4.csv",
+            &["of4.csv", "different sweeps"],
+        ),
         (
             "part1.csv part2.csv other.csv",
-            &["other.csv", "another sweep"],
+            &["other.csv", "different sweeps"],
         ),
         (
             "part1.csv part2.csv older.csv",
@@ -116,7 +119,7 @@ fn what_is_no_complete_set_of_shards_is_refused() {
         ),
         (
             "part1.csv part2.csv swapped.csv",
-            &["swapped.csv", "line 1", "not that of"],
+            &["swapped.csv", "run 1", "does not belong to"],
         ),
         (
             "part1.csv part2.csv whole.csv",

@@ -297,7 +297,7 @@ fn advice(hosts: u32, model: &Model, machines: &Machines, fastest: u32, needed: 
         return memory(match fastest {
             1 => "it is fastest on one machine".to_owned(),
             _ => format!(
-                "it is fastest on {fastest} machines, of which each is used to {:.0} %",
+                "it is fastest on {fastest} machines, each with a utilisation of {:.0} %",
                 100.0 * (1.0 - model.on(fastest, machines).exchange_share)
             ),
         });
@@ -310,7 +310,7 @@ fn advice(hosts: u32, model: &Model, machines: &Machines, fastest: u32, needed: 
         None => "run it on one: to carry an event takes longer here than to handle it".to_owned(),
     };
     memory(format!(
-        "the lookahead is too small for more than one machine: a window has {:.0} events, which take {}, and a meeting takes {}; {way_out}",
+        "the lookahead is too small for more than one machine: a window has {:.0} events, which take {}, and an exchange takes {}; {way_out}",
         model.events / model.windows,
         short(model.work() / machines.workers),
         short(machines.meeting(f64::from(hosts.max(2)))),

@@ -94,7 +94,7 @@ fn in_order(mut parts: Vec<ShardFile>) -> Result<Vec<ShardFile>> {
             );
         }
         if part.first.shard.of != of || part.first.sweep != first.first.sweep {
-            bail!("{b} is a shard of another sweep than {a}");
+            bail!("{a} and {b} are shards of different sweeps");
         }
     }
     let same = |pair: &&[ShardFile]| pair[0].first.shard == pair[1].first.shard;
@@ -115,7 +115,7 @@ fn in_order(mut parts: Vec<ShardFile>) -> Result<Vec<ShardFile>> {
             all => format!(" and {} more", all - 5),
         };
         let named = missing[..missing.len().min(5)].join(", ");
-        bail!("of the shards of this sweep {named}{more} are missing; give the files of all {of}");
+        bail!("the shards {named}{more} are missing; give the files of all {of} shards");
     }
     Ok(parts)
 }
@@ -142,7 +142,7 @@ impl<'a> ShardFile<'a> {
         for wanted in grid.head(None).split_inclusive('\n') {
             if self.next_line()?.as_deref() != Some(wanted) {
                 bail!(
-                    "{} lacks its line of columns; make it again",
+                    "{} has no line with its columns; run its shard again",
                     self.path.display()
                 );
             }
@@ -161,7 +161,7 @@ impl<'a> ShardFile<'a> {
         match self.next_line()? {
             Some(line) if line.starts_with(&grid.begin(number)) => Ok(line),
             Some(_) => bail!(
-                "line {} of runs in {path} is not that of its shard; make it again",
+                "run {} in {path} does not belong to its shard; run the shard again",
                 number / shard.of + 1
             ),
             None => bail!(
@@ -178,7 +178,7 @@ impl<'a> ShardFile<'a> {
         let read = self.reader.read(&mut more);
         if read.with_context(|| format!("cannot read {path}"))? > 0 {
             let runs = shard.runs(grid.runs());
-            bail!("{path} has more than the {runs} runs of shard {shard}; make it again");
+            bail!("{path} has more than the {runs} runs of shard {shard}; run the shard again");
         }
         Ok(())
     }

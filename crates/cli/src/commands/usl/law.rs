@@ -57,7 +57,7 @@ pub enum UslError {
     },
     /// There are too few loads to determine three parameters.
     #[error(
-        "there are {0} different loads; the law has three parameters, so measure at 3 loads at least, better 6"
+        "there are {0} different loads; the law has three parameters, so measure at least 3 loads, preferably 6"
     )]
     TooFew(usize),
     /// A line is not a point.
