@@ -89,7 +89,7 @@ pub struct Config {
 /// changes.
 impl std::panic::UnwindSafe for Config {}
 
-/// [`UnwindSafe`](std::panic::UnwindSafe) below has the reason.
+/// See the implementation of [`UnwindSafe`](std::panic::UnwindSafe) for the reason.
 impl std::panic::RefUnwindSafe for Config {}
 
 impl Default for Config {
@@ -169,8 +169,8 @@ impl Config {
         self.lookahead.map_or(self.latency.min, nanos)
     }
 
-    /// Returns the last instant at which an event may happen, in nanoseconds: [`Config::end`], but never the end of
-    /// time itself.
+    /// Returns the last instant at which an event may happen, in nanoseconds: [`Config::end`], at most one nanosecond
+    /// before [`Time::MAX`].
     pub(crate) fn last_nanos(&self) -> u64 {
         let end = self.end.map_or(u64::MAX, Time::as_nanos);
         end.min(u64::MAX - 1)

@@ -285,7 +285,7 @@ impl Distribution {
             Shape::Constant(value) => *value,
             Shape::Uniform { low, high } => match high - low {
                 width if width.is_finite() => (low + width * p).min(*high),
-                // Wider than the greatest number.
+                // The width exceeds the largest finite number.
                 _ => low * (1.0 - p) + high * p,
             },
             Shape::Exponential { mean } => -mean * libm::log1p(-p),

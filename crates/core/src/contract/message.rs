@@ -56,7 +56,7 @@
 /// assert_ne!(buy.fingerprint(), sell.fingerprint());
 /// ```
 ///
-/// By hand, the first example is
+/// The first example, implemented by hand:
 ///
 /// ```
 /// # use corsair::Message;

@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Order<M> {
     /// The events, buffer after buffer.
     events: Vec<*mut StoredEvent<M>>,
-    /// The number of leading events that are in order: before these, none is out of order.
+    /// The number of leading events that are in order.
     sorted: usize,
     /// True if all events so far are in order.
     in_order: bool,

@@ -33,7 +33,7 @@ use workers::WorkerThreads;
 /// #[derive(Message)]
 /// struct Coin;
 ///
-/// /// Counts what it is given.
+/// /// Counts its messages.
 /// struct Purse {
 ///     coins: u32,
 /// }

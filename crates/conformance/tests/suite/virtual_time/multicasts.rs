@@ -36,7 +36,7 @@ impl Scenario<Number> for Speakers {
                             assert!(to == 0 || to % (CROWD / 3) > 0, "{index} to {to}");
                             [Number(to.into())]
                         });
-                        // Each speaker has handled another event before its messages are made.
+                        // Sent after the multicast, whose messages are built only later.
                         cx.send(all.get(1), Number(7));
                     }
                     loop {
