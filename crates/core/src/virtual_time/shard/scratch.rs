@@ -7,16 +7,16 @@ use std::ptr::NonNull;
 
 /// A dummy actor header for a shard without a current actor, and memory for an event that is in no buffer. It has a
 /// separate allocation, which is never borrowed together with the shard.
-pub(super) struct Scratch<M>(NonNull<ActorTable<M>>);
+pub(super) struct Scratch<M>(NonNull<ScratchMemory<M>>);
 
-struct ActorTable<M> {
+struct ScratchMemory<M> {
     header: Header,
     event: EventSpace<M>,
 }
 
 impl<M> Scratch<M> {
     pub(super) fn new() -> Scratch<M> {
-        let scratch = Box::into_raw(Box::new(ActorTable {
+        let scratch = Box::into_raw(Box::new(ScratchMemory {
             header: Header::default(),
             event: EventSpace::new(),
         }));
