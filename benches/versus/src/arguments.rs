@@ -49,7 +49,8 @@ pub struct Plan {
 impl Arguments {
     /// Parses the arguments after the program's name.
     ///
-    /// # Errors Names the argument that cannot be parsed, and the expected arguments.
+    /// # Errors
+    /// Names the argument that cannot be parsed, and the expected arguments.
     pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Arguments, String> {
         let mut arguments = arguments;
         let mut names = Vec::new();

@@ -20,14 +20,16 @@ pub trait Contender: Sync {
 
     /// Makes sure that the contender can run on this machine, and builds it if necessary.
     ///
-    /// # Errors Names the missing program and the command that installs it.
+    /// # Errors
+    /// Names the missing program and the command that installs it.
     fn prepare(&self) -> Result<(), String> {
         Ok(())
     }
 
     /// Runs the load in a process of its own.
     ///
-    /// # Errors The reason why the load could not be run.
+    /// # Errors
+    /// The reason why the load could not be run.
     fn run(&self, load: Load) -> Result<Run, String>;
 }
 

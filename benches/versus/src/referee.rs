@@ -21,7 +21,8 @@ struct Sample {
 
 /// Runs the plan and prints a table for each population.
 ///
-/// # Errors The first contender that cannot be run, or the first run that fails or has a wrong result.
+/// # Errors
+/// The first contender that cannot be run, or the first run that fails or has a wrong result.
 pub fn compare(plan: &Plan) -> Result<(), String> {
     let contenders = ready(plan);
     if contenders.is_empty() {
@@ -129,7 +130,8 @@ fn run_there(contender: &dyn Contender, load: Load) -> Result<Sample, String> {
 
 /// Runs the load in this process and prints the result.
 ///
-/// # Errors The reason why the load could not be run.
+/// # Errors
+/// The reason why the load could not be run.
 pub fn run_here(contender: &dyn Contender, load: Load) -> Result<(), String> {
     std::thread::spawn(|| {
         std::thread::sleep(LIMIT);

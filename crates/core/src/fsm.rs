@@ -103,7 +103,8 @@ impl<W: Watch> Fsm<W> {
 
     /// Checks that the fields are valid.
     ///
-    /// # Errors The error of the first invalid field.
+    /// # Errors
+    /// The error of the first invalid field.
     pub fn check(&self) -> Result<(), FsmError> {
         if self.count() < 2 {
             return Err(FsmError::Population(self.count()));

@@ -48,7 +48,8 @@ pub(crate) type Args = [usize; 6];
 
 /// Makes a system call. Returns the result of the kernel: a negative error number on failure.
 ///
-/// # Safety Pointers among the arguments must be valid for the call's reads and writes.
+/// # Safety
+/// Pointers among the arguments must be valid for the call's reads and writes.
 pub(crate) unsafe fn raw(number: i64, args: Args) -> isize {
     let [a, b, c, d, e, f] = args;
     // SAFETY: the assembly follows the C calling convention, and the caller guarantees that the pointers are valid.

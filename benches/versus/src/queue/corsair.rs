@@ -103,7 +103,8 @@ impl Scenario<Note> for Queue {
 
 /// Simulates this many customers.
 ///
-/// # Errors The reason why the run failed.
+/// # Errors
+/// The reason why the run failed.
 pub fn run(customers: u32, workers: usize, latency: Duration) -> Result<Served, String> {
     let result = Arc::new(Mutex::new(Served::default()));
     let config = Config {

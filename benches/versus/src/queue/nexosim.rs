@@ -84,7 +84,8 @@ fn expect_future(scheduled: Result<(), SchedulingError>) {
 
 /// Simulates this many customers.
 ///
-/// # Errors The reason why the run failed.
+/// # Errors
+/// The reason why the run failed.
 pub fn run(customers: u32, threads: usize) -> Result<Served, String> {
     let (result, served) = mpsc::channel();
     simulate(customers, threads, result).map_err(|error| error.to_string())?;

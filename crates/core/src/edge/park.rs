@@ -55,15 +55,17 @@ impl ParkedWaker {
 
     /// Returns the cell to the owner, which has cleared *waits* itself or failed to set it.
     ///
-    /// # Safety The caller is the owner, and no other thread can take the stored waker any more.
+    /// # Safety
+    /// The caller is the owner, and no other thread can take the stored waker any more.
     pub(super) unsafe fn take_back(&self) {
         self.full.store(false, Ordering::Relaxed);
     }
 
     /// Takes the owner's waker, so that the caller can call it.
     ///
-    /// # Safety The caller has cleared *waits* with an acquire operation, and calls this method once for each time that
-    /// it has done so.
+    /// # Safety
+    /// The caller has cleared *waits* with an acquire operation, and calls this method once for each time that it has
+    /// done so.
     #[cold]
     pub(super) unsafe fn take(&self) -> Option<Waker> {
         // SAFETY: the caller has cleared *waits*, so only it accesses the cell until `full` is cleared.
@@ -74,7 +76,8 @@ impl ParkedWaker {
 
     /// Wakes the owner.
     ///
-    /// # Safety The requirements of [`ParkedWaker::take`].
+    /// # Safety
+    /// The requirements of [`ParkedWaker::take`].
     #[cold]
     pub(super) unsafe fn wake(&self) {
         // SAFETY: `wake` is called by the other end after it has claimed the waker, so no other thread takes or replaces it.

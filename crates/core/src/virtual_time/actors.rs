@@ -58,12 +58,14 @@ trait Actors<M: Message> {
 
     /// Returns the slot of an actor, if the actor belongs to this population.
     ///
-    /// # Safety The caller is on the shard's thread, the shard owns the address, and no reference to the shard is held.
+    /// # Safety
+    /// The caller is on the shard's thread, the shard owns the address, and no reference to the shard is held.
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, Self::Form>>;
 
     /// Returns the time from which an actor exists that has not begun.
     ///
-    /// # Safety The slot belongs to an actor of this population whose state is [`State::Fresh`].
+    /// # Safety
+    /// The slot belongs to an actor of this population whose state is [`State::Fresh`].
     unsafe fn born(&self, slot: *mut Slot<M, Self::Form>) -> u64;
 
     /// Creates the actor, whose state is [`State::Live`] afterwards. If that panics, the actor has not begun.
@@ -74,7 +76,8 @@ trait Actors<M: Message> {
 
     /// Pre-faults memory; see [`Population::populate_ahead`].
     ///
-    /// # Safety The requirements of [`Population::populate_ahead`].
+    /// # Safety
+    /// The requirements of [`Population::populate_ahead`].
     unsafe fn populate(&self) -> Prefault {
         Prefault::Done
     }
@@ -100,7 +103,8 @@ trait Actors<M: Message> {
 
     /// Delivers one event to these actors. See [`Population::run_one`].
     ///
-    /// # Safety The requirements of [`Population::run_one`].
+    /// # Safety
+    /// The requirements of [`Population::run_one`].
     #[inline(always)]
     unsafe fn run_single(
         &self,

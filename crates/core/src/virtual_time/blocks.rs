@@ -130,7 +130,8 @@ impl Drop for Blocks {
 impl Block {
     /// Frees pieces of a block, `bytes` bytes in all.
     ///
-    /// # Safety The pieces were [taken](Blocks::take) from this block, and nothing uses them any more.
+    /// # Safety
+    /// The pieces were [taken](Blocks::take) from this block, and nothing uses them any more.
     pub(super) unsafe fn release(block: *const Block, bytes: usize) {
         // SAFETY: a block exists until its last byte is released. Each release uses `Ordering::Release`, so all uses of
         // the other pieces happen before the block is freed.

@@ -99,7 +99,8 @@ impl<M> Buffer<M> {
 
     /// Adds an event that `write` writes to the given address; `write` returns the number of bytes.
     ///
-    /// # Safety `write` writes one event, with [`StoredEvent::write`] or a similar function, and does not unwind.
+    /// # Safety
+    /// `write` writes one event, with [`StoredEvent::write`] or a similar function, and does not unwind.
     #[inline(always)]
     pub(super) unsafe fn push_with(
         &mut self,
@@ -132,7 +133,8 @@ impl<M> Buffer<M> {
     /// Adds consecutive messages of one sender to one receiver, which are due at one time. The first one has this
     /// label.
     ///
-    /// # Safety The messages [fit](Buffer::has_room) into the buffer, and there is at least one.
+    /// # Safety
+    /// The messages [fit](Buffer::has_room) into the buffer, and there is at least one.
     #[inline(always)]
     pub(super) unsafe fn write_row<const N: usize>(&mut self, label: Label, bodies: [M; N]) {
         let first = self.at.cast::<StoredEvent<M>>();
@@ -153,7 +155,8 @@ impl<M> Buffer<M> {
 
     /// Records whether an event is in order after the event written before it.
     ///
-    /// # Safety The event was written to this buffer last, and `newest` is still the event before it.
+    /// # Safety
+    /// The event was written to this buffer last, and `newest` is still the event before it.
     #[inline(always)]
     unsafe fn note_order(&mut self, event: *mut StoredEvent<M>) {
         // SAFETY: the event has just been written to this buffer, so its label is initialised.
@@ -407,7 +410,8 @@ impl<M> Drop for Pool<M> {
 
 /// Frees linked chunks.
 ///
-/// # Safety The chunks were taken from a [`Pool`] for `M`, and nothing uses them any more.
+/// # Safety
+/// The chunks were taken from a [`Pool`] for `M`, and nothing uses them any more.
 unsafe fn free<M>(mut chunk: *mut Chunk) {
     while !chunk.is_null() {
         // SAFETY: the caller owns the list, and each chunk belongs to its block. Consecutive chunks often belong to one

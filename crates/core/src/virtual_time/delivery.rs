@@ -29,8 +29,8 @@ impl<M> Upcoming<M> {
 
     /// Creates the list of the events of a window after the current one.
     ///
-    /// # Safety Until this value is replaced, the events stay in place, and only [`Upcoming::take_alike`] moves them
-    /// out.
+    /// # Safety
+    /// Until this value is replaced, the events stay in place, and only [`Upcoming::take_alike`] moves them out.
     #[inline(always)]
     pub(super) unsafe fn new(events: &[*mut StoredEvent<M>]) -> Upcoming<M> {
         let std::ops::Range { start, end } = events.as_ptr_range();

@@ -134,7 +134,8 @@ impl Label {
 
     /// Writes the label in two halves, because compilers would write each field separately.
     ///
-    /// # Safety `place` is valid for writes.
+    /// # Safety
+    /// `place` is valid for writes.
     #[inline(always)]
     pub(super) unsafe fn write_to(self, place: *mut Label) {
         let Label { key, to, from, seq } = self;

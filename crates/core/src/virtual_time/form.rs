@@ -145,7 +145,8 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// Drops the actor with this address, if it has begun and not ended. If that panics, it is the
     /// actor's panic.
     ///
-    /// # Safety The slot belongs to the actor, nothing else uses it, and no reference to the shard is held.
+    /// # Safety
+    /// The slot belongs to the actor, nothing else uses it, and no reference to the shard is held.
     pub(super) unsafe fn clear(slot: *mut Self, shard: *mut Shard<M>, actor: u32)
     where
         M: Message,

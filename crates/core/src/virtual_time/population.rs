@@ -89,8 +89,9 @@ pub(super) trait Population<M, S> {
     /// Runs the events `order[at..]` as long as they belong to this population, and returns the index of the
     /// first one that does not. Sets the shard's `cursor` to the event being handled.
     ///
-    /// # Safety The caller is on the shard's thread, and no reference to the shard is held. The events from `at` on
-    /// have not been moved out.
+    /// # Safety
+    /// The caller is on the shard's thread, and no reference to the shard is held. The events from `at` on have not
+    /// been moved out.
     unsafe fn run(&self, shard: *mut S, order: &[*mut StoredEvent<M>], at: usize) -> usize;
 
     /// Delivers one event, which is for this population; `slot` is its actor's header, or null.
@@ -101,7 +102,8 @@ pub(super) trait Population<M, S> {
 
     /// Drops the body of the actor being run, which has panicked.
     ///
-    /// # Safety As for [`Population::run`]; `actor` belongs to this population.
+    /// # Safety
+    /// As for [`Population::run`]; `actor` belongs to this population.
     unsafe fn discard(&self, shard: *mut S, actor: u32);
 
     /// Returns the header of an actor; null if it does not belong to this population.
@@ -112,7 +114,8 @@ pub(super) trait Population<M, S> {
 
     /// Makes an actor record the reason of its wait in the shard's `waiting`.
     ///
-    /// # Safety As for [`Population::run`]; `actor` belongs to this population, and is alive on this shard.
+    /// # Safety
+    /// As for [`Population::run`]; `actor` belongs to this population, and is alive on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
 
     /// Calls an actor's `finish` at the end of the run. Panics of `finish` are propagated.
@@ -129,7 +132,8 @@ pub(super) trait Population<M, S> {
 
     /// Pre-faults the memory that its actors need next, if the population has memory of its own.
     ///
-    /// # Safety The caller is on the shard's thread, and no actor runs.
+    /// # Safety
+    /// The caller is on the shard's thread, and no actor runs.
     unsafe fn populate_ahead(&self) -> Prefault;
 
     /// Drops the actors that were spawned together with this one. If they share pages with others, their

@@ -98,7 +98,8 @@ impl Region {
     /// resident memory are in use. Values that are used in order then cause no page faults. It is called on a
     /// thread that is idle.
     ///
-    /// # Safety The first byte of a value is nonzero if and only if the value is in use, and no thread is writing it.
+    /// # Safety
+    /// The first byte of a value is nonzero if and only if the value is in use, and no thread is writing it.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) unsafe fn populate_ahead(&self) -> Prefault {
         let (mut used, mut populated) = (self.used.get(), self.populated.get());

@@ -146,7 +146,8 @@ impl<M> StoredEvent<M> {
 
     /// Returns true if two events of a window may run in this order.
     ///
-    /// # Safety Both pointers lead to stored events.
+    /// # Safety
+    /// Both pointers lead to stored events.
     #[inline(always)]
     pub(super) unsafe fn is_before(
         this: *const StoredEvent<M>,
@@ -202,8 +203,9 @@ impl<M> StoredEvent<M> {
 
     /// Returns a pointer to the message of an event.
     ///
-    /// # Safety `this` must be a stored event; its message is initialised if and only if its kind has a body that has
-    /// not been moved out.
+    /// # Safety
+    /// `this` must be a stored event; its message is initialised if and only if its kind has a body that has not been
+    /// moved out.
     #[inline(always)]
     pub(super) unsafe fn body(this: *mut StoredEvent<M>) -> *mut M {
         // SAFETY: `this` is a stored event, so the address is within it.

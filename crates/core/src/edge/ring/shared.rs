@@ -123,7 +123,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     /// Moves the tail past the messages that the sender has put from `from` on. Returns the waker of the receiver, if
     /// it waits; the caller must call it.
     ///
-    /// # Safety The caller is the sender, and has written `count` messages from `from` on.
+    /// # Safety
+    /// The caller is the sender, and has written `count` messages from `from` on.
     #[inline]
     pub(super) unsafe fn publish(
         &self,
@@ -166,8 +167,9 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
 
     /// Moves the head past `count` messages from `from` on, which then belong to the receiver.
     ///
-    /// # Safety The caller is the receiver, the messages have been published, and the policy is not `drop_oldest`, so
-    /// no other thread moves the head.
+    /// # Safety
+    /// The caller is the receiver, the messages have been published, and the policy is not `drop_oldest`, so no other
+    /// thread moves the head.
     #[inline]
     pub(super) unsafe fn advance(&self, from: u64, count: u64) -> Result<(), IsAborted> {
         // Releases the slots; acquires the waker.
@@ -400,7 +402,8 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
 
 /// Stores a waker and sets *waits*, if the word is still `seen`.
 ///
-/// # Safety The caller owns `parked`, whose bit *waits* is in `word`.
+/// # Safety
+/// The caller owns `parked`, whose bit *waits* is in `word`.
 unsafe fn await_change(
     word: &AtomicU64,
     parked: &ParkedWaker,
@@ -434,8 +437,9 @@ unsafe fn await_change(
 
 /// Turns the copy of a message into the message itself.
 ///
-/// # Safety The copy is of a published message, which the caller owns by the words of the ring. No other copy is used
-/// as the message.
+/// # Safety
+/// The copy is of a published message, which the caller owns by the words of the ring. No other copy is used as the
+/// message.
 #[inline]
 pub(super) unsafe fn own<T>(copy: MaybeUninit<T>) -> T {
     // SAFETY: a message was written to the cell before its position was published.

@@ -31,7 +31,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Appends the batches of this shard for the shards of another process to the message for that process.
     /// The memory of the events is returned to its owners with `back`.
     ///
-    /// # Errors If a batch cannot be serialized.
+    /// # Errors
+    /// If a batch cannot be serialized.
     pub(super) fn write(
         &mut self,
         process: usize,
@@ -67,7 +68,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
 
     /// Reads the sections for this shard from the batch of another process.
     ///
-    /// # Errors If the sections cannot be decoded.
+    /// # Errors
+    /// If the sections cannot be decoded.
     pub(super) fn read(&mut self, process: usize, inbox: &mut [Cargo<M>]) -> Result<(), Failure> {
         let incoming = self.batches.incoming.read();
         let incoming = incoming.unwrap_or_else(PoisonError::into_inner);

@@ -52,7 +52,8 @@ impl<M: Message> ActorCache<M> {
 
     /// Looks up an actor that is not cached, and caches it. Returns `None` if the shard has no such actor.
     ///
-    /// # Safety `populations` are those of the shard. The shard is valid, and no reference to it is held.
+    /// # Safety
+    /// `populations` are those of the shard. The shard is valid, and no reference to it is held.
     #[inline(never)]
     pub(super) unsafe fn find(
         &mut self,

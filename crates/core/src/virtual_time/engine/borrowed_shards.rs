@@ -85,7 +85,8 @@ impl<M: Message> BorrowedShard<M> {
 impl PendingWindows {
     /// Updates the pending windows after `window`, which was run.
     ///
-    /// # Safety The thread has borrowed the shard, and no reference to it is held.
+    /// # Safety
+    /// The thread has borrowed the shard, and no reference to it is held.
     #[inline(always)]
     pub(super) unsafe fn look<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
         // SAFETY: the thread has borrowed the shard with its engine, and holds no other reference to them. These
@@ -116,8 +117,9 @@ pub(super) struct JoinedQueues<M: Message>(Vec<*mut Shard<M>>);
 impl<M: Message> JoinedQueues<M> {
     /// Joins the queues of the shards. Events that they have sent to each other move to the receivers.
     ///
-    /// # Safety `borrowed` are all shards of the run in their order. Until this value is dropped, the thread has
-    /// borrowed them, and no reference to them is held.
+    /// # Safety
+    /// `borrowed` are all shards of the run in their order. Until this value is dropped, the thread has borrowed them,
+    /// and no reference to them is held.
     pub(super) unsafe fn new(borrowed: &[BorrowedShard<M>]) -> JoinedQueues<M> {
         let shards: Vec<_> = borrowed.iter().map(|one| one.at.shard).collect();
         for (from, &sender) in shards.iter().enumerate() {

@@ -55,7 +55,8 @@ pub(in super::super) fn run_together<M: Message>(
 
 /// Runs all shards on this thread.
 ///
-/// # Safety Nothing else uses the engines and their shards. `first` is the shard that runs on this thread.
+/// # Safety
+/// Nothing else uses the engines and their shards. `first` is the shard that runs on this thread.
 unsafe fn run_all<M: Message, P: Pause>(
     first: *mut Engine<M>,
     others: &[*mut Engine<M>],

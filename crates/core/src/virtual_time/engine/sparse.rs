@@ -173,7 +173,8 @@ struct WindowResult {
 /// Runs windows of one shard before `until`, when other shards have events, as long as it sends nothing to
 /// other shards.
 ///
-/// # Safety As for [`run_sparse`]; the shard's next window is before `until`.
+/// # Safety
+/// As for [`run_sparse`]; the shard's next window is before `until`.
 #[inline(always)]
 unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     borrowed: &mut [BorrowedShard<M>],
@@ -209,7 +210,8 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
 
 /// Runs windows of several shards. Returns the new progress.
 ///
-/// # Safety As for [`run_sparse`]; `running` is for one of the shards, and their queues are joined.
+/// # Safety
+/// As for [`run_sparse`]; `running` is for one of the shards, and their queues are joined.
 unsafe fn run_in_turn<M: Message, P: Pause>(
     borrowed: &mut [BorrowedShard<M>],
     running: &mut Running,
@@ -282,7 +284,8 @@ unsafe fn run_together<M: Message, P: Pause>(
 
 /// Updates the pending windows of all shards, which may have received events from this window.
 ///
-/// # Safety As for [`run_in_turn`]; no event is due before the next window.
+/// # Safety
+/// As for [`run_in_turn`]; no event is due before the next window.
 #[inline(always)]
 unsafe fn pass_on<M: Message>(borrowed: &mut [BorrowedShard<M>], window: u64) {
     for one in borrowed {
@@ -475,7 +478,8 @@ unsafe fn run_few<M: Message>(
 
 /// Sorts a few events; events of one receiver become adjacent. The sort is stable.
 ///
-/// # Safety The events are valid and have not been moved out.
+/// # Safety
+/// The events are valid and have not been moved out.
 #[inline(always)]
 unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
     for i in 1..events.len() {

@@ -149,8 +149,9 @@ pub(super) unsafe fn run_event<M: Message>(
 
 /// Passes events to their populations, in this order.
 ///
-/// # Safety The shard is valid, `populations` are its populations, and no reference to the shard is held. The events
-/// are valid, and are moved out.
+/// # Safety
+/// The shard is valid, `populations` are its populations, and no reference to the shard is held. The events are valid,
+/// and are moved out.
 #[inline(always)]
 pub(super) unsafe fn run_order<M: Message>(
     shard: *mut Shard<M>,
@@ -192,7 +193,8 @@ pub(super) unsafe fn run_order<M: Message>(
 
 /// Handles an event for an address without an actor.
 ///
-/// # Safety The shard is valid and no reference to it is held; the event is valid, and is moved out.
+/// # Safety
+/// The shard is valid and no reference to it is held; the event is valid, and is moved out.
 #[cold]
 unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) {
     // SAFETY: shard and event are valid. No reference to the shard is held while code of the message type runs.

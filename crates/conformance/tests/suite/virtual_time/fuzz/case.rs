@@ -477,7 +477,8 @@ pub(crate) const PLAIN: u64 = 1 << 40;
 
 /// Runs the case with this number in several ways.
 ///
-/// # Errors A description of the first difference.
+/// # Errors
+/// A description of the first difference.
 pub(crate) fn check(number: u64) -> Result<(), String> {
     let mut random = Random::new(number);
     let mut below = |bound| random.below(bound);
