@@ -6,8 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The bell of a worker. Ringing it ends the worker's sleep, or prevents the next one.
 ///
-/// It belongs to the worker and not to a thread, because a worker changes threads when its
-/// recursion outgrows a stack.
+/// The bell belongs to a worker, not to a thread, because a worker changes threads when its recursion outgrows a stack.
 pub(super) struct Bell {
     rung: Mutex<bool>,
     heard: Condvar,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The time for which a caller spins for a worker that has begun, before it sleeps.
 const AWAKE: Duration = Duration::from_micros(100);
 
-/// Waiting to be begun.
+/// No worker has begun the work yet.
 const OFFERED: u32 = 0;
 /// The caller has taken the work back; a worker that still finds the offer discards it.
 const TAKEN_BACK: u32 = 1;
@@ -53,7 +53,7 @@ impl Progress {
         self.step(OFFERED, TAKEN_BACK)
     }
 
-    /// Called by the worker that has run the work: true if the caller sleeps or is about to.
+    /// Called by the worker that has run the work: true if the caller sleeps or is about to sleep.
     pub(super) fn finish(&self) -> bool {
         self.0.swap(OVER, Ordering::AcqRel) == AWAITED
     }
@@ -69,14 +69,14 @@ impl Progress {
     }
 }
 
-/// The work, on the stack of the thread that offers it, with its result.
+/// The work and its result, on the stack of the thread that offers the work.
 struct Slot<B, RB> {
     work: UnsafeCell<Option<B>>,
     result: UnsafeCell<Option<thread::Result<RB>>>,
 }
 
-/// An offer of the work in a slot. It is allocated separately, because a worker may find it in a queue after
-/// it was taken back.
+/// An offer of the work in a slot. The offer is allocated separately, because a worker may find it in a queue after the
+/// caller has taken back the work.
 #[repr(C)]
 struct Offer<B, RB> {
     job: Job,
@@ -92,7 +92,7 @@ impl Pool {
     /// Unlike [`install`](Pool::install) it keeps the calling thread working and never waits for a worker to wake: if
     /// no worker has begun `there` when `here` is over, the calling thread runs `there` as well. Waking a worker takes
     /// tens of microseconds, so `there` should take hundreds. Forks within `there` are shared among the workers of this
-    /// pool. Makes one allocation.
+    /// pool. Each call makes one allocation.
     ///
     /// ```
     /// use corsair::fork_join::Pool;
@@ -119,22 +119,23 @@ impl Pool {
             result: UnsafeCell::new(None),
         };
         let offer = NonNull::from(Box::leak(Box::new(Offer {
-            // SAFETY: the offer is what `Offer::run` takes; it is queued once.
+            // SAFETY: `Offer::run` expects the address of an `Offer` of these types, which begins with this job; the
+            // job is queued once.
             job: unsafe { Job::new(Offer::<B, RB>::run) },
             progress: Progress::new(),
             slot: &raw const slot,
             caller: thread::current(),
         })));
-        // SAFETY: the offer is freed by the worker that finds it taken back, or else below, when
-        // it is over. The slot stays until it was taken back or is over: nothing before unwinds.
+        // SAFETY: if the work is taken back, the worker that finds the offer frees it; otherwise this function frees
+        // the offer when the work is over. The slot stays in place until then, because nothing unwinds before.
         unsafe { self.registry.enqueue(offer.cast()) };
         let ra = catch_unwind(AssertUnwindSafe(here));
-        // SAFETY: the offer is not freed before it is taken back.
+        // SAFETY: no worker frees the offer before the work is taken back.
         let rb = if unsafe { offer.as_ref() }.progress.take_back() {
             let work = slot.work.into_inner();
             work.map(|work| catch_unwind(AssertUnwindSafe(work)))
         } else {
-            // SAFETY: a worker has begun, so it leaves the offer to this thread.
+            // SAFETY: a worker has begun the work, so this thread frees the offer.
             unsafe {
                 self.wait_for(&offer.as_ref().progress);
                 drop(Box::from_raw(offer.as_ptr()));
@@ -169,8 +170,9 @@ impl<B: FnOnce() -> RB, RB> Offer<B, RB> {
     /// `job` begins an offer that this caller alone has taken from a queue.
     unsafe fn run(job: NonNull<Job>, _: &Worker) {
         let offer = job.cast::<Self>();
-        // SAFETY: the offer is there until who has begun or taken back says so. The slot is there
-        // from beginning to end. What is used after the end was copied.
+        // SAFETY: the offer exists until this worker frees it, if the work was taken back, or until `finish`, after
+        // which the caller may free it. The slot exists from `begin` to `finish`. After `finish` only the copied handle
+        // of the caller is used.
         unsafe {
             if !offer.as_ref().progress.begin() {
                 return drop(Box::from_raw(offer.as_ptr()));

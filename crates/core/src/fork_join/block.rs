@@ -31,8 +31,8 @@ pub(super) struct Header {
     home: NonNull<Worker>,
 }
 
-/// A pointer with two uses. Until the call of a fork ends, it serves the worker that looks for work to hand out;
-/// afterwards, the worker that finds the block finished.
+/// A pointer with two uses. Until the call of a fork ends, it links the offer of the second half; afterwards, it stores
+/// the join's waker.
 union Link {
     /// The second half of a fork, until its call ends.
     offer: ManuallyDrop<Offer>,
@@ -70,11 +70,11 @@ impl Header {
     /// Returns the second half of a fork, while its call is running.
     #[inline(always)]
     pub(super) fn offer(block: NonNull<Header>) -> *mut Offer {
-        // SAFETY: computes an address inside the block, which begins with it.
+        // SAFETY: computes an address inside the block, which begins with the header.
         unsafe { (&raw mut (*block.as_ptr()).link.offer).cast() }
     }
 
-    /// The block of a fork.
+    /// Returns the block of the fork to which an offer belongs.
     #[inline(always)]
     pub(super) fn of_offer(offer: NonNull<Offer>) -> NonNull<Header> {
         offer.cast()
@@ -87,7 +87,7 @@ impl Header {
     #[inline(always)]
     pub(super) unsafe fn begin(block: NonNull<Header>) {
         let shared = block.as_ptr();
-        // SAFETY: memory for a block begins with memory for this.
+        // SAFETY: memory for a block begins with memory for a header.
         unsafe {
             (&raw mut (*shared).state).write(State::new(State::of_fork()));
             (&raw mut (*shared).turn).write(Cell::new(Side::First));
@@ -100,8 +100,8 @@ impl Header {
     /// The caller is the fork's call, and has polled the first half to its end.
     #[inline(always)]
     pub(super) unsafe fn turn_to_second(block: NonNull<Header>) {
-        // SAFETY: `begin` has initialised it; wakers that were lent for the first half, through
-        // which others read it, are gone.
+        // SAFETY: `begin` has initialised `turn`; wakers that were lent for the first half, through which others read
+        // `turn`, are gone.
         unsafe { (&raw mut (*block.as_ptr()).turn).write(Cell::new(Side::Second)) };
     }
 
@@ -110,28 +110,28 @@ impl Header {
     /// # Safety
     /// The caller was lent a waker for this poll only.
     pub(super) unsafe fn turn(block: NonNull<Header>) -> Side {
-        // SAFETY: it was set before the waker was lent, and is not set while it is.
+        // SAFETY: `turn` was set before the waker was lent, and does not change while the waker is lent.
         unsafe { (&raw const (*block.as_ptr()).turn).read().get() }
     }
 
-    /// True if only the call of the fork has changed it.
+    /// True if only the call of the fork has changed the block's state.
     ///
     /// # Safety
     /// The caller is the fork's call.
     #[inline(always)]
     pub(super) unsafe fn is_untouched(block: NonNull<Header>) -> bool {
-        // SAFETY: `begin` has initialised it.
+        // SAFETY: `begin` has initialised the state.
         unsafe { (*block.as_ptr()).state.is_untouched() }
     }
 
-    /// Prepares a block for halves that run separately and may outlive the call. From then on the block keeps the
-    /// registry alive.
+    /// Prepares a block for halves that run separately and may outlive the call. The block then keeps the registry
+    /// alive.
     ///
     /// # Safety
     /// Called once, by the join, before any half runs separately. The caller is on the thread of `home`.
     pub(super) unsafe fn part(block: NonNull<Header>, home: &Worker) {
         let shared = block.as_ptr();
-        // SAFETY: no other thread looks at these fields before a half runs on its own.
+        // SAFETY: no other thread reads these fields before a half runs separately.
         unsafe {
             (&raw mut (*shared).home).write(NonNull::from(home));
             home.spend_reference();
@@ -140,7 +140,7 @@ impl Header {
 
     /// Returns an initialised block with its own memory, which keeps the registry alive.
     pub(super) fn parted(home: &Worker, state: State) -> Header {
-        // SAFETY: its worker is alive, so the registry is.
+        // SAFETY: the registry lives as long as `home`, one of its workers.
         unsafe { Registry::hold(home.registry_pointer()) };
         Header {
             link: Link::new(),
@@ -150,7 +150,7 @@ impl Header {
         }
     }
 
-    /// Creates a block without a pool, for models of its parties.
+    /// Creates a block without a pool, for loom models.
     #[cfg(all(test, loom))]
     pub(super) fn model(state: State) -> Header {
         Header {
@@ -161,9 +161,9 @@ impl Header {
         }
     }
 
-    /// The state of a block.
+    /// Returns the state of a block.
     pub(super) fn state(block: NonNull<Header>) -> NonNull<State> {
-        // SAFETY: computes an address inside the block, which begins with it.
+        // SAFETY: computes an address inside the block, which begins with the header.
         unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).state) }
     }
 
@@ -171,7 +171,7 @@ impl Header {
         self.home
     }
 
-    /// True if all halves are over and their results visible.
+    /// True if all halves are over and their results are visible.
     pub(super) fn is_finished(&self) -> bool {
         self.state.wait_so_far() == Wait::Over
     }
@@ -188,7 +188,7 @@ impl Header {
     /// Stores a waker, if none is stored; false if both halves are over.
     fn leave_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
-        // SAFETY: no waker is left in the block, so the place is the join's.
+        // SAFETY: the block stores no waker, so only the join accesses the cell.
         self.waiter()
             .with_mut(|waiter| unsafe { (*waiter).write(waker) });
         let left = self.state.wait();
@@ -198,11 +198,11 @@ impl Header {
         left
     }
 
-    /// Replaces the stored waker by this one, if it differs; true if both halves are over.
+    /// Replaces the stored waker by `waker`, if it differs; true if both halves are over.
     #[cold]
     fn exchange_waker(&self, waker: &Waker) -> bool {
-        // SAFETY: the join has put it there. The last half to end may be copying it out, and waking
-        // it, but only addresses are compared.
+        // SAFETY: the join has stored the waker. The last half to end may be copying it out and waking it, but this
+        // only compares addresses.
         let same = self
             .waiter()
             .with(|waiter| unsafe { (*waiter).assume_init_ref() }.will_wake(waker));
@@ -226,26 +226,25 @@ impl Header {
     }
 
     fn waiter(&self) -> &UnsafeCell<MaybeUninit<Waker>> {
-        // SAFETY: the call is over, and with it the offer; the cell needs no initialising.
+        // SAFETY: the offer ended with the call, so the union holds the cell, which needs no initialisation.
         unsafe { &self.link.waiter }
     }
 
-    /// Copies the waker for the caller, which owns it according to the state.
+    /// Copies the stored waker out of the block for the caller, to which the state has given it.
     pub(super) fn take_waiter(&self) -> Waker {
-        // SAFETY: the state has given the waker to this caller alone, and a waker was left before the state said so.
+        // SAFETY: the state has given the waker to this caller alone, and the join stored a waker before.
         self.waiter()
             .with(|waiter| unsafe { (*waiter).assume_init_read() })
     }
 
-    /// Performs the follow-up work of a step of the state, on behalf of the half `H`.
+    /// Performs the action that a step of the state has returned, for the half `H`.
     ///
     /// # Safety
     /// `after` is the result of a step that the caller was entitled to. Afterwards the caller does not access
     /// the block, unless it is a party in some other way.
     pub(super) unsafe fn follow<H: Home>(block: NonNull<Header>, after: After) {
-        // SAFETY: `after` names one action, which only this caller got from the state, and the block is there
-        // until it is done: a half that is to be queued is not over, who is to wake the join is a
-        // party until it leaves.
+        // SAFETY: the state returned this action only to this caller. The block exists until the action is done: a half
+        // to queue is not over, and a caller that must wake the join is a party until `leave`.
         unsafe {
             match after {
                 After::Nothing => {}
@@ -253,7 +252,7 @@ impl Header {
                 After::Wake => {
                     let waiter = block.as_ref().take_waiter();
                     Header::leave::<H>(block);
-                    // A waker is foreign code; that it panics is nothing to the one who wakes.
+                    // A waker is foreign code; its panics must not affect the half that wakes it.
                     let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
                 }
                 After::Free => Header::free::<H>(block),
@@ -261,13 +260,13 @@ impl Header {
         }
     }
 
-    /// Removes a party; the last one frees the block.
+    /// Removes a party; the last party frees the block.
     ///
     /// # Safety
     /// The caller acts for one party and does not access the block afterwards. The block was prepared by
     /// `part` before its last party leaves.
     pub(super) unsafe fn leave<H: Home>(block: NonNull<Header>) {
-        // SAFETY: the block is there as long as there is a party; the last one frees it.
+        // SAFETY: the block exists as long as there is a party; the last party frees it.
         unsafe {
             if block.as_ref().state.leave() == After::Free {
                 Header::free::<H>(block);
@@ -276,8 +275,8 @@ impl Header {
     }
 
     unsafe fn free<H: Home>(block: NonNull<Header>) {
-        // SAFETY: the last party has left, so nobody else reaches the block; its home and registry outlive it, because the
-        // block holds the registry.
+        // SAFETY: the last party has left, so no other thread accesses the block; its home and registry outlive it,
+        // because the block holds the registry.
         unsafe {
             let registry = block.as_ref().home.as_ref().registry_pointer();
             H::free(block);

@@ -1,7 +1,7 @@
 //! Operations on whole slices and ranges, built on [`join`].
 //!
-//! In the end each item is a half, because a fork costs little more than a call; so no block size has to be chosen.
-//! Results do not depend on how the work was distributed.
+//! The operations fork down to single items, because a fork costs little more than a call, so there is no block size to
+//! choose. Results do not depend on the distribution of work.
 #![allow(
     unsafe_code,
     reason = "results are written to the spare capacity of a vector"
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// A sequence of items that can be divided: a slice or a range of integers.
 pub trait Divisible: Sized + Send {
-    /// The type of its items.
+    /// The type of the items.
     type Item;
 
     /// Returns the number of items.

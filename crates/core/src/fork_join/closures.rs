@@ -34,8 +34,8 @@ use std::thread;
 /// ```
 ///
 /// # Panics
-/// If `a` or `b` panics, after both are over; if both panic, with the panic of `a`. Also if the recursion is deeper
-/// than memory allows.
+/// If `a` or `b` panics, after both are over; if both panic, with the panic of `a`. Also panics if the recursion is
+/// deeper than memory allows.
 #[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -97,12 +97,12 @@ where
     let mut half = MaybeUninit::<Half<B, RB>>::uninit();
     let half = half.as_mut_ptr();
     let offer = half.cast::<Offer>();
-    // Another worker would run the copy in the half; this one runs the original, which so need
-    // not be read back from memory. Exactly one of the two is used; `MaybeUninit` says that a copy
-    // may be in use elsewhere while the original is passed on.
+    // Another worker would run the copy in the half; this worker runs the original, so it need not read the work back
+    // from memory. Exactly one of the two is used; `MaybeUninit`, because the copy may be in use elsewhere while the
+    // original is passed on.
     let b = MaybeUninit::new(b);
-    // SAFETY: `half` is memory for a `B`. It stays in place until `Half::settle` has said that no
-    // other worker has or will have to do with it: nothing before that unwinds or returns.
+    // SAFETY: `half` is memory for a `B`. It stays in place until `unlink`, `settle` or `go_deeper` ensures that no
+    // other worker will access it: nothing before unwinds or returns.
     unsafe {
         (&raw mut (*half).work)
             .cast::<B>()
@@ -115,28 +115,30 @@ where
         return unsafe { Half::go_deeper(half, worker, a, b) };
     }
     let ra = catch_unwind(AssertUnwindSafe(a));
-    // SAFETY: `offer` was linked here last: whatever `a` has linked after it was unlinked when `a` returned.
+    // SAFETY: `offer` is the newest linked offer, because `a` has unlinked all offers that it linked.
     if unsafe { worker.offers.unlink(offer) } {
-        // SAFETY: no other thread has the copy, or will have it.
+        // SAFETY: the offer was unlinked here, so no other thread uses the copy.
         let b = unsafe { b.assume_init() };
         match ra {
             Ok(ra) => (ra, b()),
             Err(panic) => panicked(panic, b),
         }
     } else {
-        // SAFETY: the half has left the list.
+        // SAFETY: this worker linked the half, and it was handed out, because `unlink` returned false. `b` is the
+        // original.
         unsafe { Half::settle(half, worker, ra, b) }
     }
 }
 
 impl<B: FnOnce() -> RB, RB> Half<B, RB> {
-    /// Makes a job of a half.
+    /// Converts a half to a job.
     ///
     /// # Safety
     /// The offer begins a half of this type that was linked by this worker, and is handed out once.
     unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
         let handed = Box::new(Handed::<B, RB> {
-            // SAFETY: the box is what `Half::run` takes; it is put into one mailbox.
+            // SAFETY: `Half::run` expects the address of a `Handed` of these types, which begins with this job; it is
+            // put into one mailbox.
             job: unsafe { Job::new(Self::run) },
             half: offer.cast(),
             over: Latch::new(worker),
@@ -150,8 +152,8 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     /// The job is one that [`Half::hand_out`] made, and was taken by this worker alone.
     unsafe fn run(job: NonNull<Job>, _: &Worker) {
         let handed = job.cast::<Handed<B, RB>>().as_ptr();
-        // SAFETY: the fork keeps the half, and the box, until `over` is set; it uses its original
-        // of the work no more, since it did not get the job back.
+        // SAFETY: the half and the box exist until `over` is set, because the fork waits for it; the fork does not use
+        // its original of the work, because it did not get the job back.
         unsafe {
             let half = (*handed).half;
             let work = (*(*half).work.get()).assume_init_read();
@@ -164,10 +166,10 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     /// Takes a handed-out half back, or waits until it is over.
     ///
     /// # Safety
-    /// This worker has linked the half, and it has been handed out. It is called once.
+    /// This worker has linked the half, and it has been handed out. This is called once.
     unsafe fn get_back(half: *const Self, worker: &Worker) -> Second {
-        // SAFETY: the half was handed out by this worker, so it has a job, which is the box that
-        // `hand_out` made. It is freed once no other worker knows of it.
+        // SAFETY: the half was handed out by this worker, so it has a job, which is the box that `hand_out` made. The
+        // box is freed when no other worker has access to it.
         unsafe {
             let Some(job) = Offer::job(half.cast()) else {
                 return Second::Mine;
@@ -196,8 +198,8 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         ra: thread::Result<RA>,
         b: MaybeUninit<B>,
     ) -> (RA, RB) {
-        // SAFETY: the half has left the list. If it is back, the original of the work is the one
-        // to use; if not, its runner has left the result.
+        // SAFETY: the half was handed out. If this worker got it back, only the original of the work is used; if not,
+        // the half's runner has stored the result.
         unsafe {
             let rb = match Half::get_back(half, worker) {
                 Second::Mine => catch_unwind(AssertUnwindSafe(b.assume_init())),
@@ -225,18 +227,18 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         RA: Send,
         RB: Send,
     {
-        // SAFETY: the half was linked last; if it is no longer, it was handed out just now.
+        // SAFETY: the half is the newest linked offer, or `attend` has handed it out.
         let back = unsafe {
             worker.offers.unlink(half.cast())
                 || matches!(Half::get_back(half, worker), Second::Mine)
         };
         if back {
-            // SAFETY: no other thread has the copy.
+            // SAFETY: the half is back, so no other thread uses the copy.
             let b = unsafe { b.assume_init() };
             return on_fresh_stack(worker, || join(a, b));
         }
         let ra = catch_unwind(AssertUnwindSafe(|| on_fresh_stack(worker, a)));
-        // SAFETY: the half is over, so its runner has left the result.
+        // SAFETY: the half is over, so its runner has stored the result.
         both(ra, unsafe { (*(*half).result.get()).assume_init_read() })
     }
 }

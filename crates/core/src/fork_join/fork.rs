@@ -1,9 +1,9 @@
 //! Forks of futures: the block, and the call that begins it.
 //!
 //! The call polls the first half in place and then the second, unless another worker has taken it. Most forks end
-//! within the call; then there was no atomic operation and no allocation, and the results were never in memory. If a
-//! half is not ready or was handed out, the rest of the block is initialised, that half runs separately from then on,
-//! and the join waits for it.
+//! within the call, without an atomic operation, an allocation or a copy of the results in memory. If a half is not
+//! ready or was handed out, the rest of the block is initialised, that half runs separately from then on, and the join
+//! waits for it.
 #![allow(
     unsafe_code,
     reason = "both halves of a fork lie in one block, which is freed by hand"
@@ -36,28 +36,26 @@ struct First<A, B>(PhantomData<(A, B)>);
 /// The second half of a fork.
 struct Second<A, B>(PhantomData<(A, B)>);
 
-// SAFETY: `Fork` is `repr(C)` and begins with the shared part.
+// SAFETY: `Fork` is `repr(C)` and begins with the header.
 unsafe impl<A: Future, B: Future> Home for First<A, B> {
     type Future = A;
     const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Fork<A, B>, a);
 
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: `free` gets a block without parties, whose halves and results are gone, which is what `Fork::free` asks
-        // for.
+        // SAFETY: as `Fork::free` requires, the block has no parties, and its halves and results are gone.
         unsafe { Fork::<A, B>::free(block) }
     }
 }
 
-// SAFETY: `Fork` is `repr(C)`, begins with the shared part, and has the second half at the offset of `b`.
+// SAFETY: `Fork` is `repr(C)`, begins with the header, and has the second half at the offset of `b`.
 unsafe impl<A: Future, B: Future> Home for Second<A, B> {
     type Future = B;
     const SIDE: Side = Side::Second;
     const OFFSET: usize = offset_of!(Fork<A, B>, b);
 
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: `free` gets a block without parties, whose halves and results are gone, which is what `Fork::free` asks
-        // for.
+        // SAFETY: as `Fork::free` requires, the block has no parties, and its halves and results are gone.
         unsafe { Fork::<A, B>::free(block) }
     }
 }
@@ -74,8 +72,8 @@ pub(super) struct Handle<A: Future, B: Future>(NonNull<Fork<A, B>>);
 impl<A: Future, B: Future> Fork<A, B> {
     /// Starts a fork and runs the halves as far as possible at once.
     ///
-    /// The futures and their results move between threads, and the block may outlive the call, hence the
-    /// bounds.
+    /// The bounds are necessary because the futures and their results move between threads, and the block may outlive
+    /// the call.
     ///
     /// # Panics
     /// If a half panics, after the other half is over.
@@ -86,14 +84,14 @@ impl<A: Future, B: Future> Fork<A, B> {
         B: Future<Output: Send> + Send + 'static,
     {
         let Some(fork) = worker.take_frame::<Fork<A, B>>() else {
-            // Boxed, and continued elsewhere: if the futures were to be held here over a call,
-            // there would be no registers left for what follows.
+            // In a separate function with boxed futures: if the futures were live across a call here, the rest of this
+            // function would run out of registers.
             return Self::start_after_refill(worker, Box::new((a, b)));
         };
         let block = fork.cast::<Header>();
         let offer = Header::offer(block);
-        // SAFETY: fresh memory for a fork, which no other thread knows before the offer is linked. The
-        // block stays until the join, which is here, has left it, and no halves are running then.
+        // SAFETY: this is fresh memory for a fork, which no other thread accesses before the offer is linked. The block
+        // stays until the join, which is this call or its handle, leaves it, and no halves run then.
         unsafe {
             Header::begin(block);
             half::place::<First<A, B>>(block, a);
@@ -103,11 +101,11 @@ impl<A: Future, B: Future> Fork<A, B> {
         let here = MaybeUninit::<u8>::uninit();
         let here = here.as_ptr().addr();
         if worker.must_attend(here) && !worker.attend(here) {
-            // SAFETY: linked last, by this worker, and no half has been polled.
+            // SAFETY: this worker linked the offer last, and no half has been polled.
             return Err(unsafe { Self::queue(fork, worker) });
         }
-        // SAFETY: this call runs the first half; and the second, once that is unlinked. The waker
-        // is lent for these two polls.
+        // SAFETY: this call runs the first half, and the second half after unlinking it. The waker is lent for these
+        // two polls.
         unsafe {
             let waker = half::lent_waker::<First<A, B>, Second<A, B>>(block);
             let mut context = Context::from_waker(&waker);
@@ -152,11 +150,10 @@ impl<A: Future, B: Future> Fork<A, B> {
     /// Converts the second half of a fork to a job.
     ///
     /// # Safety
-    /// The offer lies in a fork of `worker`, is taken out of its list once and for all, and the fork's
-    /// call is under way on this thread and has not gone past its first half.
+    /// The offer lies in a fork of `worker` and has left its list for good. The fork's call is running on this thread
+    /// and has not polled the second half.
     unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
-        // SAFETY: the offer lies in a fork, whose call is under way on this thread and has not
-        // gone past its first half.
+        // SAFETY: the offer lies in a fork, whose call is running on this thread and has not polled the second half.
         unsafe {
             let block = Header::of_offer(NonNull::new_unchecked(offer.cast_mut()));
             Header::part(block, worker);
@@ -164,15 +161,15 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Takes the second half back for the call, unless another worker has taken it. Parts the block, unless the
+    /// Takes the second half back for the call; false if another worker has taken it. Calls [`Header::part`] unless the
     /// hand-out has done so.
     ///
     /// # Safety
-    /// `worker` is this thread's, its newest offer not unlinked by the call is that of this fork, and
-    /// the call has not polled the second half.
+    /// `worker` belongs to this thread. This fork's offer is the newest linked offer, unless it was handed out. The
+    /// call has not polled the second half.
     unsafe fn reclaim(fork: NonNull<Self>, worker: &Worker) -> bool {
         let offer = Header::offer(fork.cast());
-        // SAFETY: the offer is the newest that was linked and not unlinked.
+        // SAFETY: the offer is the newest linked offer or was handed out, and this is the thread that linked it.
         unsafe {
             if worker.offers.unlink(offer) {
                 Header::part(fork.cast(), worker);
@@ -185,13 +182,13 @@ impl<A: Future, B: Future> Fork<A, B> {
     /// Queues both halves, because near the end of the stack nothing is polled in place.
     ///
     /// # Safety
-    /// As [`Fork::reclaim`], and the call has not polled the first half either. Afterwards the call uses the
-    /// fork by the returned handle alone.
+    /// As for [`Fork::reclaim`]; in addition, the call has not polled the first half. Afterwards the call uses the fork
+    /// only through the returned handle.
     #[cold]
     #[inline(never)]
     unsafe fn queue(fork: NonNull<Self>, worker: &Worker) -> Handle<A, B> {
         let block = fork.cast();
-        // SAFETY: no half has been polled here, and the second is queued only if it is back.
+        // SAFETY: the call has polled no half, and queues the second half only if it got that half back.
         unsafe {
             if Self::reclaim(fork, worker) {
                 worker.enqueue(half::detach::<Second<A, B>>(block));
@@ -205,9 +202,9 @@ impl<A: Future, B: Future> Fork<A, B> {
     /// half, if the call has polled it.
     ///
     /// # Safety
-    /// The call has polled the first half to `a`. If `b` is `None`, the conditions of [`Fork::reclaim`] hold;
-    /// else the offer is unlinked, and the second half was polled to `b`. Afterwards the call uses the fork
-    /// by the returned handle alone.
+    /// The call has polled the first half to `a`. If `b` is `None`, the conditions of [`Fork::reclaim`] hold; otherwise
+    /// the offer is unlinked, and the call has polled the second half to `b`. Afterwards the call uses the fork only
+    /// through the returned handle.
     #[cold]
     #[inline(never)]
     unsafe fn settle(
@@ -217,7 +214,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         b: Option<HalfPoll<B>>,
     ) -> Result<Both<A, B>, Handle<A, B>> {
         let block = fork.cast();
-        // SAFETY: the call runs the first half, and the second if it is back or was never away.
+        // SAFETY: the call is the runner of the first half, and of the second half unless another worker has taken it.
         unsafe {
             let mine = match b {
                 Some(_) => {
@@ -260,7 +257,7 @@ impl<A: Future, B: Future> Fork<A, B> {
     #[inline(never)]
     unsafe fn leave_to_wakers(fork: NonNull<Self>, worker: &Worker) {
         let block = fork.cast();
-        // SAFETY: the call has run both halves, and is the join's party.
+        // SAFETY: the call has run both halves, and leaves as the party of the join.
         unsafe {
             Header::part(block, worker);
             half::retire::<First<A, B>>(block);
@@ -269,12 +266,12 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Returns the memory to the worker that owns it.
+    /// Returns the block's memory to the worker that owns it.
     ///
     /// # Safety
-    /// The block was parted, both halves and their results are gone, and no other party is left.
+    /// The block was prepared by [`Header::part`], both halves and their results are gone, and no other party is left.
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: the block was parted, and is the caller's alone.
+        // SAFETY: `home` is initialised, and no other thread accesses the block.
         unsafe {
             let home = block.as_ref().home();
             home.as_ref().return_frame(block.cast::<Self>());
@@ -285,14 +282,14 @@ impl<A: Future, B: Future> Fork<A, B> {
 impl<A: Future, B: Future> Handle<A, B> {
     /// Returns the header that the join shares with the halves and their wakers.
     pub(super) fn shared(&self) -> &Header {
-        // SAFETY: the handle is a party, so the block is there; it was parted.
+        // SAFETY: the handle is a party, so the block exists; `part` has initialised the header.
         unsafe { self.0.cast::<Header>().as_ref() }
     }
 
-    /// Both results, when both halves are over.
+    /// Returns both results. Both halves must be over.
     ///
     /// # Panics
-    /// If a half did.
+    /// If a half panicked.
     pub(super) fn results(self) -> Both<A, B> {
         assert!(
             self.shared().is_finished(),
@@ -300,8 +297,8 @@ impl<A: Future, B: Future> Handle<A, B> {
         );
         let block = self.0.cast();
         std::mem::forget(self);
-        // SAFETY: both halves are over, and were not cancelled, which only `drop` does. The
-        // handle is used up.
+        // SAFETY: both halves are over and were not cancelled, because only `drop` cancels them, and the handle was
+        // forgotten.
         let (a, b) = unsafe {
             let a = half::take_result::<First<A, B>>(block);
             let b = half::take_result::<Second<A, B>>(block);
@@ -318,9 +315,9 @@ impl<A: Future, B: Future> Handle<A, B> {
 impl<A: Future, B: Future> Drop for Handle<A, B> {
     fn drop(&mut self) {
         let block = self.0.cast();
-        // A chain of joins in joins is dropped on the stack only as far as that reaches.
+        // Nested joins are dropped recursively only while the stack has space.
         let defer = super::stack::is_low();
-        // SAFETY: the handle is a party until `leave`, and the results are not taken any more.
+        // SAFETY: the handle is a party until `leave`, and does not take the results.
         unsafe {
             self.shared().wait_no_more();
             half::cancel::<First<A, B>>(block, defer);

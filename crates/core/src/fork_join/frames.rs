@@ -32,7 +32,7 @@ struct Free {
     grains: usize,
 }
 
-/// The blocks of one worker, which alone calls all but [`ReturnedFrames::give_back`].
+/// The free blocks of one worker. Only this worker calls the methods.
 pub(super) struct Frames {
     free: [Cell<*mut Free>; LARGE / GRAIN],
     /// The unused part of the newest chunk.
@@ -41,7 +41,7 @@ pub(super) struct Frames {
     chunks: RefCell<Vec<NonNull<u8>>>,
 }
 
-/// Blocks that were given back elsewhere.
+/// Blocks of a worker that were freed on other workers.
 pub(super) struct ReturnedFrames(AtomicPtr<Free>);
 
 impl Frames {
@@ -64,7 +64,7 @@ impl Frames {
         }
     }
 
-    /// Returns memory for a `T` from the free list; if there is none, [refill](Frames::refill).
+    /// Returns memory for a `T` from the free list; `None` if the list is empty; then call [`refill`](Frames::refill).
     #[inline(always)]
     pub(super) fn take<T>(&self) -> Option<NonNull<T>> {
         let Some(grains) = (const { Self::grains::<T>() }) else {
@@ -88,7 +88,7 @@ impl Frames {
     #[inline(always)]
     pub(super) unsafe fn give_back<T>(&self, block: NonNull<T>) {
         let Some(grains) = (const { Self::grains::<T>() }) else {
-            // SAFETY: `take` got it from the system.
+            // SAFETY: `large` has allocated the block with this layout.
             return unsafe { dealloc(block.as_ptr().cast(), Layout::new::<T>()) };
         };
         // SAFETY: the block is free now, and a grain is larger than a `Free`.
@@ -97,7 +97,7 @@ impl Frames {
 
     #[inline(always)]
     unsafe fn put(&self, block: NonNull<Free>, grains: usize) {
-        // SAFETY: the caller gives up the block.
+        // SAFETY: the block is free and belongs to this list.
         unsafe { (&raw mut (*block.as_ptr()).next).write(self.free[grains].get()) };
         self.free[grains].set(block.as_ptr());
     }
@@ -107,7 +107,8 @@ impl Frames {
     fn refill_grains(&self, grains: usize, returned: &ReturnedFrames) {
         let mut next = returned.0.swap(ptr::null_mut(), Ordering::Acquire);
         while let Some(block) = NonNull::new(next) {
-            // SAFETY: `give_back` has written both fields and given up the block.
+            // SAFETY: `give_back` has written both fields, and the swap took the whole list, so no other thread uses
+            // it.
             unsafe {
                 next = (*block.as_ptr()).next;
                 self.put(block, (*block.as_ptr()).grains);
@@ -125,13 +126,13 @@ impl Frames {
             self.rest.set(chunk.as_ptr());
             self.left.set(CHUNK.size());
         }
-        // The first of them is to be the first in the list.
+        // In reverse, so that the first block becomes the first of the list.
         let count = (self.left.get() / size).min(AT_ONCE);
         let first = self.rest.get();
         self.rest.set(first.wrapping_add(count * size));
         self.left.set(self.left.get() - count * size);
         for number in (0..count).rev() {
-            // SAFETY: `count` blocks fit into what was left of the chunk, and none is in use.
+            // SAFETY: `count` blocks fit into the rest of the chunk, and none is in use.
             unsafe {
                 self.put(
                     NonNull::new_unchecked(first.add(number * size)).cast(),
@@ -145,8 +146,8 @@ impl Frames {
 impl Drop for Frames {
     fn drop(&mut self) {
         for chunk in self.chunks.get_mut().drain(..) {
-            // SAFETY: `carve` got it from the system. Blocks keep the pool, and so its chunks,
-            // while they are in use.
+            // SAFETY: `refill_grains` has allocated the chunk with this layout. Blocks in use keep the pool alive, so no block
+            // of the chunk is in use.
             unsafe { dealloc(chunk.as_ptr(), CHUNK) };
         }
     }
@@ -157,22 +158,22 @@ impl ReturnedFrames {
         ReturnedFrames(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Returns a block from elsewhere.
+    /// Returns a block on another worker's thread.
     ///
     /// # Safety
-    /// `block` came from [`Frames::take`] of the worker this belongs to, for the same `T`, and is
-    /// not used any more.
+    /// `block` came from [`Frames::take`] of the worker that owns this list, for the same `T`, and is not used any
+    /// more.
     pub(super) unsafe fn give_back<T>(&self, block: NonNull<T>) {
         let Some(grains) = (const { Frames::grains::<T>() }) else {
-            // SAFETY: `take` got it from the system.
+            // SAFETY: `large` has allocated the block with this layout.
             return unsafe { dealloc(block.as_ptr().cast(), Layout::new::<T>()) };
         };
         let block = block.cast::<Free>().as_ptr();
         let mut next = self.0.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the caller gives up the block, and a grain is larger than a `Free`.
+            // SAFETY: the block is free, and a grain is larger than a `Free`.
             unsafe { block.write(Free { next, grains }) };
-            // Blocks are only taken all together, so the same head means the same list.
+            // The owner takes only the whole list, so an equal head means an equal list (no ABA problem).
             match self
                 .0
                 .compare_exchange_weak(next, block, Ordering::Release, Ordering::Relaxed)

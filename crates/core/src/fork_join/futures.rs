@@ -16,14 +16,14 @@ use std::task::{Context, Poll};
 ///
 /// On a worker of a [`Pool`](super::Pool), that is, within [`Pool::block_on`](super::Pool::block_on),
 /// [`Pool::spawn`](super::Pool::spawn) or [`Pool::install`](super::Pool::install), the call itself begins both halves:
-/// it polls `a` and then `b` as far as they get, unless another worker has taken `b` in the meantime. A half that waits
+/// it polls `a` and then `b` as far as possible, unless another worker has taken `b` in the meantime. A half that waits
 /// is polled separately when it is woken, by whichever worker is free. Near the end of the stack halves are queued
 /// instead, so the depth of recursion is limited only by memory.
 ///
 /// Outside a pool, for example in an actor, the halves begin with the first poll and run alternately in the task that
-/// awaits them. They may wait for anything that this task may wait for: timers, channels, edges. To use more than one
-/// core there, pass the whole computation to [`Pool::block_on`](super::Pool::block_on), which is then part of the event
-/// that the actor handles.
+/// awaits them. They may wait for timers, channels and edges, as this task may. To use more than one core there, pass
+/// the whole computation to [`Pool::block_on`](super::Pool::block_on), whose call is then part of the event that the
+/// actor handles.
 ///
 /// Dropping the join cancels both halves. A half that waits is dropped at once; a half that another worker is running
 /// is dropped at its next wait. The drop itself does not wait.
@@ -57,8 +57,8 @@ where
 {
     match Worker::current() {
         Some(worker) => Join::started(worker, a, b),
-        // Boxed here and not in a function of its own: if the futures were passed on by address,
-        // the case above would have to build them in memory twice.
+        // Boxed here and not in a separate function: if the futures were passed by address, the case above would build
+        // them in memory twice.
         None => Join::unready(Unready::Outside(Box::new((a, b)))),
     }
 }
@@ -68,11 +68,11 @@ where
 pub struct Join<A: Future, B: Future>(Stage<A, B>);
 
 enum Stage<A: Future, B: Future> {
-    /// Both were over, and their results were taken.
+    /// Both halves are over, and their results were taken.
     Taken,
-    /// Both are over.
+    /// Both halves are over; the results are not taken yet.
     Ready((A::Output, B::Output)),
-    /// Dropped by the `Drop` of [`Join`], so that a fork that has ended within its call costs only a comparison.
+    /// The join's `Drop` drops this value, so that a fork that has ended within its call costs only a comparison.
     Unready(ManuallyDrop<Unready<A, B>>),
 }
 
@@ -85,8 +85,8 @@ enum Unready<A: Future, B: Future> {
     InPlace(Box<InPlace<A, B>>),
 }
 
-// SAFETY: a handle is used by one thread at a time, and what it reaches, futures and results, is
-// `Send`; what it shares with other threads is made for sharing.
+// SAFETY: a handle is used by one thread at a time. The futures and results are `Send`, and the block's state, which
+// other threads share, is atomic.
 unsafe impl<A, B> Send for Join<A, B>
 where
     A: Future<Output: Send> + Send,
@@ -94,7 +94,7 @@ where
 {
 }
 
-// Nothing in it is pinned: futures lie in blocks or boxes.
+// Nothing in a join is pinned: futures lie in blocks or boxes.
 impl<A: Future, B: Future> Unpin for Join<A, B> {}
 
 impl<A, B> Future for Join<A, B>
@@ -171,7 +171,8 @@ where
         }
     }
 
-    /// Begins halves that were created outside a pool, where they are first polled.
+    /// Begins halves that were created outside a pool, on the first poll: in the pool of the current worker, or in
+    /// place.
     fn begun((a, b): (A, B)) -> Join<A, B> {
         match Worker::current() {
             Some(worker) => Join::started(worker, a, b),

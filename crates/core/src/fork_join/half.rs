@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 
-/// A half and, when it is over, its result.
+/// A half, and its result when it is over.
 #[repr(C)]
 pub(super) struct Half<F: Future> {
     /// Initialised when the half runs separately.
@@ -37,16 +37,15 @@ union Place<F: Future> {
 
 /// The half `H` of a block.
 fn half<H: Home>(block: NonNull<Header>) -> *mut Half<H::Future> {
-    // Stays inside the block, by the contract of `Home`.
+    // `Home` guarantees that the half is inside the block at `OFFSET`.
     block.as_ptr().wrapping_byte_add(H::OFFSET).cast()
 }
 
 /// # Safety
-/// The block is there for the whole of `'a`.
+/// The block exists for the whole of `'a`.
 unsafe fn state<'a>(block: NonNull<Header>) -> &'a State {
-    // SAFETY: the block is there for the whole of `'a`, and its state is initialised by `Header::begin` or `Header::parted`.
-    // No
-    // reference to the whole header is made, part of which may not be initialised.
+    // SAFETY: the block exists for the whole of `'a`, and its state is initialised by `Header::begin` or
+    // `Header::parted`. This creates no reference to the whole header, because parts of it may be uninitialised.
     unsafe { Header::state(block).as_ref() }
 }
 
@@ -77,14 +76,14 @@ fn job<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
 /// `block` is memory for a block; no other thread knows the half.
 #[inline(always)]
 pub(super) unsafe fn place<H: Home>(block: NonNull<Header>, value: H::Future) {
-    // SAFETY: `block` is memory for a block that no other thread knows, so the place is free and unshared.
+    // SAFETY: `block` is memory for a block that no other thread knows, so the slot is empty and unshared.
     unsafe { future::<H>(block).write(value) };
 }
 
 /// Polls a half, and drops its future when it is over.
 ///
 /// # Safety
-/// The caller is the half's runner, and what wakes by `context` wakes this half.
+/// The caller is the half's runner, and the waker of `context` wakes this half.
 #[inline(always)]
 pub(super) unsafe fn poll<H: Home>(
     block: NonNull<Header>,
@@ -93,11 +92,11 @@ pub(super) unsafe fn poll<H: Home>(
     let future = future::<H>(block);
     let polled = catch_unwind(AssertUnwindSafe(|| {
         let panicking = DropIfPanicking(block, PhantomData::<H>);
-        // SAFETY: the runner alone touches the future, which stays in its place until dropped.
+        // SAFETY: only the runner accesses the future, which stays in its slot until it is dropped.
         let polled = unsafe { Pin::new_unchecked(&mut *future).poll(context) };
         std::mem::forget(panicking);
         if polled.is_ready() {
-            // SAFETY: the future is over, and not touched again.
+            // SAFETY: the future is over, and is not accessed again.
             unsafe { future.drop_in_place() };
         }
         polled
@@ -115,7 +114,7 @@ impl<H: Home> Drop for DropIfPanicking<H> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: the runner, which made this, does not touch the future again.
+        // SAFETY: the runner, which created this guard, does not access the future again.
         unsafe { drop_quietly(future::<H>(self.0)) };
     }
 }
@@ -128,7 +127,7 @@ unsafe fn finish<H: Home>(
     block: NonNull<Header>,
     value: thread::Result<<H::Future as Future>::Output>,
 ) {
-    // SAFETY: the future is gone, so the place is free; the block is there until the half is over.
+    // SAFETY: the future was dropped, so the slot is empty; the block exists until the half is over.
     unsafe {
         result::<H>(block).write(value);
         let after = state(block).finish(H::SIDE).unwrap_or_else(|Unwanted| {
@@ -147,16 +146,17 @@ pub(super) unsafe fn keep<H: Home>(
     block: NonNull<Header>,
     value: thread::Result<<H::Future as Future>::Output>,
 ) {
-    // SAFETY: the join is the half's runner here, so the future is its alone and is over.
+    // SAFETY: the join is the half's runner, so only the join accesses the slot, and the future is over.
     unsafe { finish::<H>(block, value) };
 }
 
-/// Marks a half as over whose result was passed on directly, so that its wakers have no effect.
+/// Marks a half as over without storing a result, because the caller already has the result. The half's wakers then
+/// have no effect.
 ///
 /// # Safety
-/// As for [`keep`]; and the join does not wait.
+/// As for [`keep`]; in addition, the join does not wait.
 pub(super) unsafe fn retire<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the join is a party, so the block stays.
+    // SAFETY: the join is a party, so the block exists.
     unsafe {
         let after = state(block).end(H::SIDE);
         Header::follow::<H>(block, after);
@@ -166,7 +166,7 @@ pub(super) unsafe fn retire<H: Home>(block: NonNull<Header>) {
 /// Takes the result.
 ///
 /// # Safety
-/// The caller is the join, the half is over and was not cancelled; once only.
+/// The caller is the join. The half is over and was not cancelled. Called once.
 pub(super) unsafe fn take_result<H: Home>(
     block: NonNull<Header>,
 ) -> thread::Result<<H::Future as Future>::Output> {
@@ -179,27 +179,27 @@ pub(super) unsafe fn take_result<H: Home>(
 /// # Safety
 /// The caller acts for a party.
 pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Header>) -> bool {
-    // SAFETY: a party keeps the block, so its state is there.
+    // SAFETY: the caller's party keeps the block alive.
     unsafe { state(block).is_cancelled(H::SIDE) }
 }
 
-/// Returns the job of a half that runs separately from now on; the caller puts it where a worker finds it.
+/// Prepares a half for running separately and returns its job, which the caller queues or puts into a mailbox.
 ///
 /// # Safety
-/// The block was parted; the caller holds the half, and no other thread has its job.
+/// The block was prepared by [`Header::part`]; the caller holds the half, and no other thread has its job.
 pub(super) unsafe fn detach<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
-    // SAFETY: the job is not used before the caller lets go of the half. `run` takes the address of
-    // a half's job.
+    // SAFETY: no other thread uses the job before the caller publishes it. `run` expects the address of the job of a
+    // half `H`.
     unsafe { (*(*half::<H>(block)).job.get()).write(Job::new(run::<H>)) };
     job::<H>(block)
 }
 
-/// Lets a half that the join has polled, and that was not ready, run separately.
+/// Lets a half run separately that the join has polled and that was not ready.
 ///
 /// # Safety
-/// The block was parted; the caller is the join and the half's runner.
+/// The block was prepared by [`Header::part`]; the caller is the join and the half's runner.
 pub(super) unsafe fn depart<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the block was parted, and the join is the half's runner until `pause` gives the half up.
+    // SAFETY: the block was prepared by `part`, and the join is the half's runner until `pause` releases the half.
     unsafe {
         detach::<H>(block);
         pause::<H>(block);
@@ -211,8 +211,8 @@ pub(super) unsafe fn depart<H: Home>(block: NonNull<Header>) {
 /// # Safety
 /// `found` is the job of a half `H`, found by this caller alone.
 unsafe fn run<H: Home>(found: NonNull<Job>, worker: &Worker) {
-    // SAFETY: the job is the first field of its half, which is at `OFFSET`. The block is there
-    // until the half is over. The waker is only lent: a clone of it is a party.
+    // SAFETY: the job is the first field of its half, which is at `OFFSET`. The block exists until the half is over.
+    // The waker is only lent, so it is not dropped; each clone of it is a party.
     unsafe {
         let block = found.byte_sub(H::OFFSET).cast::<Header>();
         if !state(block).begin(H::SIDE) {
@@ -226,7 +226,7 @@ unsafe fn run<H: Home>(found: NonNull<Job>, worker: &Worker) {
     }
 }
 
-/// Pauses a half after a poll that was not ready. The caller's part in the half ends here.
+/// Pauses a half after a poll that was not ready. Afterwards the caller is not the half's runner.
 unsafe fn pause<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller is the half's runner, up to the change of state.
     unsafe {
@@ -241,10 +241,9 @@ unsafe fn pause<H: Home>(block: NonNull<Header>) {
 /// Drops the future of a half that runs separately, which ends the half.
 ///
 /// # Safety
-/// A step of the block's state has returned the order to discard to the caller, and to no other.
+/// A step of the block's state has returned the action to discard the future, only to this caller.
 unsafe fn discard<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the state returns the order to discard once, and it has returned it to the caller; so nothing else touches the
-    // future.
+    // SAFETY: the state tells only one thread to discard the future, so no other thread accesses it.
     unsafe {
         drop_quietly(future::<H>(block));
         let after = state(block).end(H::SIDE);
@@ -255,25 +254,26 @@ unsafe fn discard<H: Home>(block: NonNull<Header>) {
 /// Queues a woken half so that a worker finds it soon.
 ///
 /// # Safety
-/// The caller holds it until this call.
+/// The caller holds the half until this call.
 pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the caller holds the half, so its job is queued once; `Worker::enqueue_next` asks for no more than `enqueue`.
+    // SAFETY: the caller holds the half, so its job is queued once; `Worker::enqueue_next` has the same requirements as
+    // `enqueue`.
     unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
 }
 
 /// Queues a half behind all others.
 ///
 /// # Safety
-/// The caller holds it until this call.
+/// The caller holds the half until this call.
 unsafe fn enqueue<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller holds the half, so its job is queued once.
     unsafe { enqueue_by::<H>(block, Worker::enqueue) };
 }
 
 unsafe fn enqueue_by<H: Home>(block: NonNull<Header>, here: unsafe fn(&Worker, NonNull<Job>)) {
-    // SAFETY: the half is held once, so its job is in one place at a time. The home, and with it the registry,
-    // outlives the block; but the block may be gone as soon as the job is queued, and the block
-    // holds the registry: so it is held here.
+    // SAFETY: the half is held once, so its job is in one place at a time. The home and the registry outlive the block.
+    // The block may be freed as soon as the job is queued, and releases the registry then, so this function holds the
+    // registry as well.
     unsafe {
         let registry = block.as_ref().home().as_ref().registry_pointer();
         match Worker::current() {
@@ -294,8 +294,8 @@ unsafe fn enqueue_by<H: Home>(block: NonNull<Header>, here: unsafe fn(&Worker, N
 /// # Safety
 /// The caller acts for a party and will not use the result.
 pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
-    // SAFETY: the party keeps the block; the state returns each order to one thread: to discard or queue a half that this
-    // one holds now, or to drop a result that nobody takes.
+    // SAFETY: the caller's party keeps the block alive. The state returns each action to only one thread: to discard or
+    // queue a half that this thread now holds, or to drop a result that no party takes.
     unsafe {
         match state(block).cancel(H::SIDE, defer) {
             Cancel::Discard => discard::<H>(block),
@@ -306,12 +306,13 @@ pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
     }
 }
 
-/// Cancels a half whose result belongs to another party: a finished result is left to that party.
+/// Cancels a half whose result belongs to another party: that party takes or drops a finished result.
 ///
 /// # Safety
 /// The caller acts for a party.
 pub(super) unsafe fn abort<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the party keeps the block; the state returns the order to discard to one thread, which holds the half then.
+    // SAFETY: the caller's party keeps the block alive; the state tells only one thread to discard the future, and that
+    // thread then holds the half.
     unsafe {
         if state(block).cancel(H::SIDE, false) == Cancel::Discard {
             discard::<H>(block);
@@ -319,9 +320,9 @@ pub(super) unsafe fn abort<H: Home>(block: NonNull<Header>) {
     }
 }
 
-/// Drops a value that is not needed; a panic of the drop is swallowed.
+/// Drops an unneeded value and ignores a panic of its destructor.
 unsafe fn drop_quietly<T>(value: *mut T) {
-    // SAFETY: the value is the caller's to drop.
+    // SAFETY: the callers own the value and do not use it afterwards.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { value.drop_in_place() }));
 }
 
@@ -335,7 +336,7 @@ fn raw_waker<H: Home>(block: NonNull<Header>) -> RawWaker {
 /// The waker that the call of a fork lends to its two halves, one after the other. The block says which half is meant.
 ///
 /// # Safety
-/// It is used only during polls of the halves by the call, and not dropped.
+/// The waker is used only while the call polls the halves, and is not dropped.
 #[inline(always)]
 pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: NonNull<Header>) -> ManuallyDrop<Waker> {
     let functions = const {
@@ -347,16 +348,16 @@ pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: NonNull<Header>) -> Man
         )
     };
     let data = block.as_ptr().cast_const().cast();
-    // SAFETY: the functions take the address of a block. Those that use the waker up are never
-    // called.
+    // SAFETY: the functions expect the address of a block, which `data` is. The functions that consume the waker are
+    // never called.
     ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(data, functions)) })
 }
 
-// What wakers do, with the contract of `RawWakerVTable`. Their data is the block. A cloned waker is a party to it;
-// a lent one is used only while its runner is one.
+// The functions of the wakers, as `RawWakerVTable` requires. A waker's data is the address of its block. A cloned waker
+// is a party to the block; a lent waker is used only while its runner keeps the block alive.
 
 unsafe fn clone<H: Home>(data: *const ()) -> RawWaker {
-    // SAFETY: the waker's party, or its lender's, keeps the block.
+    // SAFETY: the waker's party, or the party of its lender, keeps the block alive.
     unsafe {
         let block = block_of(data);
         state(block).join_in();
@@ -365,7 +366,7 @@ unsafe fn clone<H: Home>(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake<H: Home>(data: *const ()) {
-    // SAFETY: only clones are used up; the clone's party ends with this.
+    // SAFETY: only clones are consumed; the clone is a party until `wake_and_leave`.
     unsafe {
         let block = block_of(data);
         let after = state(block).wake_and_leave(H::SIDE);
@@ -374,8 +375,8 @@ unsafe fn wake<H: Home>(data: *const ()) {
 }
 
 unsafe fn wake_by_ref<H: Home>(data: *const ()) {
-    // SAFETY: the party of the waker, or of its lender, keeps the block; the state says to one thread at a time that the
-    // half is to be queued.
+    // SAFETY: the waker's party, or the party of its lender, keeps the block alive; the state tells only one thread at
+    // a time to queue the half.
     unsafe {
         let block = block_of(data);
         if state(block).wake(H::SIDE) {
@@ -390,7 +391,7 @@ unsafe fn drop_waker<H: Home>(data: *const ()) {
 }
 
 unsafe fn clone_lent<A: Home, B: Home>(data: *const ()) -> RawWaker {
-    // SAFETY: lent for the very poll in whose turn this is.
+    // SAFETY: the waker is lent for the poll that `turn` names, so the block exists.
     unsafe {
         match Header::turn(block_of(data)) {
             Side::First => clone::<A>(data),
@@ -400,7 +401,7 @@ unsafe fn clone_lent<A: Home, B: Home>(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake_lent<A: Home, B: Home>(data: *const ()) {
-    // SAFETY: the waker is lent for the very poll in whose turn this is, so its half is polled and the block is there.
+    // SAFETY: the waker is lent for the poll that `turn` names, so that half is being polled and the block exists.
     unsafe {
         match Header::turn(block_of(data)) {
             Side::First => wake_by_ref::<A>(data),
@@ -413,10 +414,10 @@ unsafe fn not_lent_for_good(_: *const ()) {
     unreachable!("a waker that was only lent is not dropped");
 }
 
-/// The block of a waker.
+/// Returns the block of a waker.
 ///
 /// # Safety
-/// `data` is the data of a waker made here.
+/// `data` is the data of a waker of this module.
 unsafe fn block_of(data: *const ()) -> NonNull<Header> {
     // SAFETY: a waker's data is the address of a block.
     unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }

@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::thread;
 
-/// Two futures, polled whenever their task is.
+/// Two futures that are polled whenever their task is polled.
 pub(super) struct InPlace<A: Future, B: Future> {
     a: Turn<A>,
     b: Turn<B>,
 }
 
-/// One of the two halves.
+/// The progress of one half.
 enum Turn<F: Future> {
     Running(Pin<Box<F>>),
     Over(thread::Result<F::Output>),

@@ -1,4 +1,4 @@
-//! Latches, by which a worker learns that awaited work is over.
+//! Latches signal to a worker that awaited work is over.
 #![allow(unsafe_code, reason = "a latch may be freed as soon as it is set")]
 
 use super::worker::Worker;
@@ -13,7 +13,7 @@ pub(super) struct Latch {
 }
 
 impl Latch {
-    /// Creates a latch for which this worker will wait.
+    /// Creates a latch for which the worker `waits` will wait.
     pub(super) fn new(waits: &Worker) -> Latch {
         Latch {
             set: AtomicBool::new(false),
@@ -25,15 +25,15 @@ impl Latch {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Sets the latch and wakes the worker that waits for it. What the caller has written before
-    /// is visible to a thread that then finds the latch set.
+    /// Sets the latch and wakes the worker that waits for it. The caller's earlier writes are visible to a thread that
+    /// finds the latch set.
     ///
     /// # Safety
     /// `latch` is valid until it is set, and the caller is a worker of the pool whose worker waits.
     pub(super) unsafe fn set(latch: *const Latch) {
-        // SAFETY: valid until set. Once it is set the waiter may free it at any time, so the
-        // waiting worker is read before and the latch is not touched after. The worker stays: it
-        // belongs to the pool on one of whose threads this runs.
+        // SAFETY: the latch is valid until it is set. Then the waiter may free it at any time, so the waiting worker is
+        // read before, and the latch is not accessed afterwards. The worker exists, because it belongs to the pool
+        // whose thread runs this.
         unsafe {
             let waits = (*latch).waits;
             (*latch).set.store(true, Ordering::Release);

@@ -1,5 +1,5 @@
-//! Models of everything that two threads do to one half at a time, checked in every order:
-//! taking against taking back, waking against pausing, finishing against cancelling.
+//! Loom models of two threads that access one half at the same time: taking against taking back, waking against
+//! pausing, finishing against cancelling.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::loom`
 #![allow(
@@ -21,12 +21,12 @@ use loom::thread;
 use std::ptr::{self, NonNull};
 use std::task::{Wake, Waker};
 
-/// Never run; only its address counts.
+/// Returns a job that never runs; the models use only its address.
 fn some_job() -> Job {
     unsafe fn never(_: NonNull<Job>, _: &Worker) {
         unreachable!("the models run no jobs")
     }
-    // SAFETY: it is not put where a worker finds it.
+    // SAFETY: no worker finds and runs this job.
     unsafe { Job::new(never) }
 }
 
@@ -36,12 +36,12 @@ fn a_handed_out_half_is_run_once_and_its_result_seen() {
     struct Model {
         mailbox: Mailbox,
         latch: Latch,
-        /// The half's capture, and then its result.
+        /// The captured value of the half, later its result.
         half: UnsafeCell<u32>,
     }
-    // SAFETY: that the models do not race is what loom checks.
+    // SAFETY: loom panics if accesses to the model race.
     unsafe impl Sync for Model {}
-    // SAFETY: loom's threads use the model only by its atomics, and by the job that one of them finds.
+    // SAFETY: the threads use the model only through its atomics, and through the job that one of them finds.
     unsafe impl Send for Model {}
 
     loom::model(|| {
@@ -90,9 +90,9 @@ fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
         work: UnsafeCell<u32>,
         unparked: AtomicU32,
     }
-    // SAFETY: that the models do not race is what loom checks.
+    // SAFETY: loom panics if accesses to the model race.
     unsafe impl Sync for Model {}
-    // SAFETY: loom's threads use the model only by its atomics, and by the cells that loom checks.
+    // SAFETY: the threads use the model only through its atomics and through cells that loom checks.
     unsafe impl Send for Model {}
 
     loom::model(|| {
@@ -157,7 +157,7 @@ fn what_was_written_before_a_wake_is_seen_by_the_poll_to_come() {
     loom::model(|| {
         let state = forked();
         let ready = Arc::new(AtomicU32::new(0));
-        // The wake meets a half that is about to be polled, or has been.
+        // The wake comes before or after the poll of the half.
         let waker = {
             let (state, ready) = (Arc::clone(&state), Arc::clone(&ready));
             thread::spawn(move || {
@@ -205,7 +205,7 @@ fn a_cancelled_half_is_thrown_away_once() {
         loom::model(move || {
             let state = forked();
             let discards = Arc::new(AtomicU32::new(0));
-            // Runs what was queued, as a worker does.
+            // Runs a queued half, as a worker does.
             let run = |state: &State, discards: &AtomicU32| {
                 if state.begin(Side::First) {
                     assert_eq!(
@@ -252,7 +252,7 @@ fn a_cancelled_half_is_thrown_away_once() {
     }
 }
 
-/// Counts how often it is woken.
+/// Counts wakes.
 struct ReadyQueue(AtomicU32);
 
 impl Wake for ReadyQueue {
@@ -261,16 +261,16 @@ impl Wake for ReadyQueue {
     }
 }
 
-/// A block with its results, and a record of what happened to it.
+/// A block with its results, and counters of the actions on it.
 struct Block {
     shared: Header,
     results: [UnsafeCell<u32>; 2],
     freed: AtomicU32,
 }
 
-// SAFETY: that the models do not race is what loom checks.
+// SAFETY: loom panics if accesses to the block race.
 unsafe impl Sync for Block {}
-// SAFETY: loom's threads use the block only by its state, and by the cells that loom checks.
+// SAFETY: the threads use the block only through its state and through cells that loom checks.
 unsafe impl Send for Block {}
 
 impl Block {
@@ -287,7 +287,7 @@ impl Block {
         unsafe { Header::state(NonNull::from(&self.shared)).as_ref() }
     }
 
-    /// As [`Header::follow`].
+    /// Performs the action of a step, like [`Header::follow`].
     fn follow(&self, after: After) {
         match after {
             After::Nothing => {}
@@ -300,9 +300,9 @@ impl Block {
                 waiter.wake();
             }
             After::Free => {
-                // Loom panics if somebody else still uses the block.
+                // Loom panics if another thread still uses the block.
                 for result in &self.results {
-                    // SAFETY: the block is not needed any more.
+                    // SAFETY: no party needs the result; loom panics if an access races.
                     result.with_mut(|result| unsafe { *result = 0 });
                 }
                 self.freed.fetch_add(1, Ordering::Relaxed);

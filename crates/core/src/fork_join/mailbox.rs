@@ -1,8 +1,7 @@
 //! The slot through which a half moves to another worker.
 //!
-//! A worker that has been asked for work puts its oldest offer into its mailbox. Another worker
-//! takes it from there, or the owner takes it back if it gets there first. One atomic exchange
-//! decides, so exactly one of them runs the half.
+//! A worker that has been asked for work puts its oldest offer into its mailbox. Another worker takes the offer from
+//! there, unless the owner takes it back first. One atomic exchange decides, so exactly one worker runs the half.
 
 use super::job::Job;
 use crate::sync::AtomicPtr;
@@ -17,8 +16,7 @@ impl Mailbox {
         Mailbox(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// True if the mailbox is empty. Exact for the owner, which alone fills it; a hint for all
-    /// others.
+    /// True if the mailbox is empty. Exact for the owner, because only the owner fills it; a hint for other workers.
     pub(super) fn is_empty(&self) -> bool {
         self.0.load(Ordering::Relaxed).is_null()
     }
@@ -36,7 +34,7 @@ impl Mailbox {
         NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Acquire))
     }
 
-    /// Takes this job back; false if another worker has taken it.
+    /// Takes `job` back; false if another worker has taken it.
     pub(super) fn take_back(&self, job: NonNull<Job>) -> bool {
         self.0
             .compare_exchange(

@@ -1,9 +1,9 @@
 //! Offers: the second halves that a worker has not begun.
 //!
-//! Every fork links its second half into the list of its worker, and unlinks it when the worker gets to it. Only that
-//! worker uses either end of the list: two plain stores to link, one to unlink, and no allocation, because the link is
-//! stored in the fork itself. Forks end in reverse order, so the newest offer is always the one to unlink. The oldest
-//! offer, which is likely to contain the most work, goes to another worker that asks for work.
+//! Every fork links its second half into the list of its worker, and unlinks it when the worker begins the half. Only
+//! that worker uses either end of the list: two plain stores to link, one to unlink, and no allocation, because the
+//! link is stored in the fork itself. Forks end in reverse order, so the newest offer is always the one to unlink. The
+//! oldest offer, which is likely to contain the most work, goes to another worker that asks for work.
 #![allow(
     unsafe_code,
     reason = "offers are a list of nodes on the stack and in blocks"
@@ -17,7 +17,7 @@ use std::ptr::{self, NonNull};
 /// Converts an offer that has just left the list to a job for another worker.
 pub(super) type HandOut = unsafe fn(*const Offer, &Worker) -> NonNull<Job>;
 
-/// A second half that has not begun. It is at the start of its fork, so both have the same address.
+/// A second half that has not begun. The offer is the first field of its fork, so both have the same address.
 #[repr(C)]
 pub(super) struct Offer {
     /// The next older offer, or the list's anchor; null once this offer was handed out.
@@ -52,7 +52,7 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    /// Creates a list that is not usable yet; call [`Offers::settle`] where it is to stay.
+    /// Creates a list that is not usable yet; call [`Offers::settle`] in its final place.
     pub(super) fn new() -> Offers {
         unsafe fn never(_: *const Offer, _: &Worker) -> NonNull<Job> {
             unreachable!("the anchor of a list of offers is never handed out")
@@ -76,14 +76,14 @@ impl Offers {
     /// Links an offer as the newest.
     ///
     /// # Safety
-    /// `offer` points to memory for an offer (that need not be initialised), which stays in place
-    /// until the offer was unlinked or its job is over. The caller is the list's worker.
+    /// `offer` points to memory for an offer (that need not be initialised), which stays in place until the offer is
+    /// unlinked or its job is over. The caller is the list's worker.
     #[inline(always)]
     pub(super) unsafe fn link(&self, offer: *mut Offer, hand_out: HandOut) {
         let newest = self.newest.get();
-        // SAFETY: `offer` is memory for an offer. Field by field, because `newer` is of no meaning
-        // before a newer offer comes; by `write`, because `Cell::set` would read what was there.
-        // `newest` is linked or the anchor, so it is initialised but for `newer`.
+        // SAFETY: `offer` is memory for an offer. The fields are written separately, because `newer` is unused until a
+        // newer offer is linked, and with `write`, because `Cell::set` would read the uninitialised old value. `newest`
+        // is a linked offer or the anchor, so it is initialised except for `newer`.
         unsafe {
             (&raw mut (*offer).older).write(Cell::new(newest));
             (&raw mut (*offer).hand_out).write(hand_out);
@@ -95,7 +95,7 @@ impl Offers {
     /// Unlinks the newest offer; false if it was handed out before.
     ///
     /// # Safety
-    /// `offer` is the newest that was linked and not yet unlinked. The caller is the list's worker.
+    /// `offer` is the newest offer that was linked and not yet unlinked. The caller is the list's worker.
     #[inline(always)]
     pub(super) unsafe fn unlink(&self, offer: *const Offer) -> bool {
         // SAFETY: `link` has initialised `older`, and only this worker writes to it.
@@ -118,9 +118,9 @@ impl Offers {
         }
         let newest = self.newest.get();
         let oldest = self.anchor.newer.get().cast::<Offer>();
-        // SAFETY: the list is not empty, so `anchor.newer` is the oldest offer, which its fork
-        // keeps in place. If it is not the newest, its `newer` is the one after it. The job is
-        // made last, when the offer has left the list.
+        // SAFETY: the list is not empty, so `anchor.newer` is the oldest offer, which its fork keeps in place. If it is
+        // not the newest offer, its `newer` points to the next one. The job is created last, after the offer has left
+        // the list.
         unsafe {
             if ptr::eq(newest, oldest) {
                 self.newest.set(&self.anchor);

@@ -1,4 +1,4 @@
-//! Pools of workers, and the ways to give them work.
+//! Pools of workers, and functions that run work on them.
 #![allow(
     unsafe_code,
     reason = "a root closure lies on the caller's stack while a worker runs it"
@@ -77,7 +77,7 @@ pub enum PoolError {
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
 
 impl Pool {
-    /// Creates a pool with this number of workers, each on its own thread.
+    /// Creates a pool with `workers` workers, each on its own thread.
     ///
     /// # Errors
     /// If `workers` is 0 or above [`MAX_WORKERS`], or if the system cannot create a thread.
@@ -88,7 +88,7 @@ impl Pool {
             _ => return Err(PoolError::TooManyWorkers(workers)),
         }
         let registry = Registry::new(workers);
-        // From here on an error ends the threads that have been started: the pool is dropped.
+        // From here on, an error drops the pool, which ends the threads that have been started.
         let mut pool = Pool {
             registry,
             threads: Vec::with_capacity(workers),
@@ -99,7 +99,7 @@ impl Pool {
                 .name(format!("corsair-fork-join-{index}"))
                 .stack_size(STACK)
                 .spawn(move || {
-                    // SAFETY: each worker gets one thread.
+                    // SAFETY: each worker gets exactly one thread, so no two threads act as one worker.
                     unsafe {
                         registry.workers[index].embody(Extent::of_new_thread(STACK), Worker::live);
                     }
@@ -144,7 +144,7 @@ impl Pool {
         self.registry.workers.len()
     }
 
-    /// Returns the number of the calling worker, below [`Pool::workers`]; `None` on a thread that is not a worker of
+    /// Returns the index of the calling worker, less than [`Pool::workers`]; `None` on a thread that is not a worker of
     /// this pool. A future may resume on another worker after each `await`.
     ///
     /// ```
@@ -157,8 +157,8 @@ impl Pool {
         self.worker().map(Worker::index)
     }
 
-    /// Runs `work` on a worker of this pool, so that its forks are shared among the pool's
-    /// workers, and waits for its result. On a worker of this pool this is a plain call.
+    /// Runs `work` on a worker of this pool, so that its forks are shared among the pool's workers, and waits for its
+    /// result. Called on a worker of this pool, `install` just calls `work`.
     ///
     /// # Panics
     /// If `work` panics, with the same panic.
@@ -178,14 +178,15 @@ impl Pool {
     /// Runs `work` on the pool and blocks the calling thread until it is done.
     fn run_root<R: Send, F: FnOnce() -> R + Send>(&self, work: F) -> R {
         let root = Root {
-            // SAFETY: the address of this root is what `Root::run` takes; it is queued once.
+            // SAFETY: `Root::run` expects the address of a `Root` of these types, which begins with this job; it is
+            // queued once.
             job: unsafe { Job::new(Root::<F, R>::run) },
             work: Cell::new(Some(work)),
             result: Cell::new(None),
             done: AtomicBool::new(false),
             caller: thread::current(),
         };
-        // SAFETY: `root` stays here until `done`, which is the last that its runner does to it.
+        // SAFETY: `root` stays in place until `done` is set, which is the runner's last access to it.
         unsafe { self.registry.enqueue(NonNull::from(&root).cast()) };
         while !root.done.load(Ordering::Acquire) {
             thread::park();
@@ -213,8 +214,8 @@ impl<R, F: FnOnce() -> R> Root<F, R> {
     /// `job` begins a `Root<F, R>` that this caller alone has taken from the queue.
     unsafe fn run(job: NonNull<Job>, _: &Worker) {
         let root = job.cast::<Self>().as_ptr();
-        // SAFETY: the waiting thread keeps the root in place and its hands off until `done` is
-        // set. After that nothing of it is touched: the handle to wake the caller was cloned.
+        // SAFETY: the waiting thread keeps the root in place and does not access it until `done` is set. Afterwards the
+        // root is not accessed: the handle of the caller was cloned before.
         unsafe {
             let work = (*root).work.take();
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(work)));
@@ -231,15 +232,15 @@ impl Drop for Pool {
         self.registry.roots.cancel_all();
         self.registry.stop();
         if self.worker().is_some() {
-            // Dropped by what runs in it: the threads end by themselves, after this one.
+            // A job of the pool drops the pool, so the threads end by themselves after this job.
             return;
         }
         for thread in self.threads.drain(..) {
-            // Jobs catch the panics of what they run: a worker's thread returns.
+            // Jobs catch the panics of user code, so no worker's thread panics.
             let _ = thread.join();
         }
-        // What was queued after its worker had gone: halves that are only to be thrown away.
-        // SAFETY: the threads of the workers have ended.
+        // Discards halves that were queued after their worker had ended.
+        // SAFETY: the threads of the workers have ended, so this thread alone acts as the worker.
         unsafe { self.registry.workers[0].embody(Extent::UNLIMITED, Worker::live) };
     }
 }

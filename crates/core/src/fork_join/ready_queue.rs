@@ -1,8 +1,8 @@
 //! Woken halves, in the order in which they are to run.
 //!
-//! The worker that woke the halves puts them in and takes them out; an idle worker takes some of the oldest. So no half
-//! waits behind one that keeps its worker busy while another worker is idle. Putting a half in takes two plain stores;
-//! taking any number out takes one compare-and-exchange.
+//! The worker that woke the halves adds and removes them; an idle worker steals some of the oldest halves. So no half
+//! waits behind a long-running half while another worker is idle. Putting a half in takes two plain stores; taking any
+//! number out takes one compare-and-exchange.
 //!
 //! It is the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), except that both sides take from
 //! the same end, with the memory orderings of Lê et al. (*Correct and efficient work-stealing for weak memory models*,
@@ -70,21 +70,21 @@ impl ReadyQueue {
 
     /// True if the queue is empty; exact only for the owner if it returns true, otherwise a hint.
     pub(super) fn is_empty(&self) -> bool {
-        // In this order: what is missed then was put in after this began.
+        // `head` is read before `tail`, so a missed job was added after this call began.
         let head = self.head.load(Ordering::Acquire);
         self.tail.load(Ordering::Acquire) == head
     }
 
-    /// Appends a job. Only the owner calls it.
+    /// Appends a job. Only the owner calls this.
     pub(super) fn push(&self, job: NonNull<Job>) {
         let tail = self.tail.load(Ordering::Relaxed);
         let ring = self.ring_with_room_for(1, tail);
         ring.slot(tail).store(job.as_ptr(), Ordering::Relaxed);
-        // Release: who sees the number sees the slot, and what the job needs.
+        // Release: a thread that sees the new tail sees the slot and the contents of the job.
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes the oldest job. Only the owner calls it.
+    /// Takes the oldest job. Only the owner calls this.
     pub(super) fn pop(&self) -> Option<NonNull<Job>> {
         let tail = self.tail.load(Ordering::Relaxed);
         let ring = self.ring();
@@ -94,7 +94,7 @@ impl ReadyQueue {
             match self.head.compare_exchange_weak(
                 head,
                 head.wrapping_add(1),
-                // Release: the owner is done with what it put in before; see `is_empty`.
+                // Release: the owner has finished adding earlier jobs; see `is_empty`.
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
@@ -114,11 +114,11 @@ impl ReadyQueue {
             return None;
         }
         let ring = self.ring();
-        // What was read of the length may be out of date, but then the exchange fails.
+        // The length may be out of date, but then the exchange fails.
         let count = length.div_ceil(2).min(ring.size());
         let first = ring.slot(head).load(Ordering::Relaxed);
-        // Copied before the exchange, because after it the owner may use the slots again; and seen
-        // by no other thread before the tail says so.
+        // The jobs are copied before the exchange, because after it the owner may reuse the slots. No other thread sees
+        // the copies before `own.tail` is stored.
         let own_tail = own.tail.load(Ordering::Relaxed);
         let own_ring = own.ring_with_room_for(count - 1, own_tail);
         for number in 1..count {
@@ -127,8 +127,8 @@ impl ReadyQueue {
                 .slot(own_tail.wrapping_add(number - 1))
                 .store(job, Ordering::Relaxed);
         }
-        // If this succeeds, none of them was taken in the meantime, so that they are what was read.
-        // Release: the slots are the owner's again.
+        // If the exchange succeeds, no other thread has taken these jobs, so the copies are valid. Release: the owner
+        // may reuse the slots.
         self.head
             .compare_exchange(
                 head,
@@ -142,11 +142,11 @@ impl ReadyQueue {
         NonNull::new(first)
     }
 
-    /// Returns the ring, with capacity for `more` further jobs. Only the owner calls it. Growing takes time in
-    /// proportion to the length.
+    /// Returns a ring with capacity for `more` further jobs. Only the owner calls this. Growing takes time proportional
+    /// to the length.
     #[inline(always)]
     fn ring_with_room_for(&self, more: usize, tail: usize) -> &Ring {
-        // Acquire: a thread that has taken something out is done with its slot.
+        // Acquire: a thread that has taken a job does not read its slot any more.
         let head = self.head.load(Ordering::Acquire);
         let needed = tail.wrapping_sub(head) + more;
         let ring = self.ring();
@@ -158,17 +158,18 @@ impl ReadyQueue {
     }
 
     fn ring(&self) -> &Ring {
-        // SAFETY: made by `Ring::boxed`, and freed with `self`. Acquire: its slots are in place.
+        // SAFETY: `Ring::boxed` has allocated the ring, and it is freed with `self`. Acquire: the slots are
+        // initialised.
         unsafe { &*self.ring.load(Ordering::Acquire) }
     }
 
-    /// Replaces the ring by one of this size.
+    /// Replaces the ring by a ring of `size` slots.
     #[cold]
     #[inline(never)]
     fn grow(&self, head: usize, tail: usize, size: usize) -> &Ring {
         let old = self.ring();
         let new = Ring::boxed(size);
-        // SAFETY: freed with `self`.
+        // SAFETY: the ring is freed only with `self`.
         let ring = unsafe { new.as_ref() };
         let mut number = head;
         while number != tail {
@@ -185,7 +186,7 @@ impl ReadyQueue {
 impl Drop for ReadyQueue {
     fn drop(&mut self) {
         for ring in self.rings.get_mut().drain(..) {
-            // SAFETY: leaked by `Ring::boxed`; no thread reads it any more.
+            // SAFETY: `Ring::boxed` has leaked the ring, and no other thread reads it while `self` is dropped.
             drop(unsafe { Box::from_raw(ring.as_ptr()) });
         }
     }

@@ -37,8 +37,8 @@ pub(super) struct Registry {
 /// A job in the queue.
 struct Queued(NonNull<Job>);
 
-// SAFETY: a queued job is reached by one thread only, the one that takes it out, and what jobs
-// carry from thread to thread is `Send` (the bounds of everything that makes jobs).
+// SAFETY: a queued job is reached by one thread only, the one that takes it out, and the contents of jobs are `Send`,
+// because every function that creates jobs requires it.
 unsafe impl Send for Queued {}
 
 impl Registry {
@@ -64,24 +64,24 @@ impl Registry {
     /// change for every block.
     ///
     /// # Safety
-    /// The registry is alive, and the pointer comes from [`Worker::registry_pointer`], which points to the
-    /// whole `Arc`; a reference does not.
+    /// The registry is alive, and the pointer comes from [`Worker::registry_pointer`], which is valid for the whole
+    /// `Arc`; a pointer from a reference is not.
     pub(super) unsafe fn hold(registry: *const Registry) {
         match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
             Some(worker) => worker.spend_reference(),
-            // SAFETY: the registry is alive, and the pointer reaches the whole `Arc`.
+            // SAFETY: the registry is alive, and the pointer is valid for the whole `Arc`.
             None => unsafe { Arc::increment_strong_count(registry) },
         }
     }
 
-    /// Ends a [`Registry::hold`].
+    /// Releases a reference from [`Registry::hold`].
     ///
     /// # Safety
     /// The caller has held the registry through the same pointer, and does not use it afterwards.
     pub(super) unsafe fn let_go(registry: *const Registry) {
         match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
             Some(worker) => worker.regain_reference(),
-            // SAFETY: the reference is the caller's to give up.
+            // SAFETY: the caller owns the reference and does not use it afterwards.
             None => unsafe { Arc::decrement_strong_count(registry) },
         }
     }
@@ -96,7 +96,7 @@ impl Registry {
         self.workers.len() > self.cores
     }
 
-    /// Nanoseconds since the pool began.
+    /// Returns the nanoseconds since the pool was created.
     pub(super) fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
@@ -104,7 +104,7 @@ impl Registry {
     /// Queues a job for the first free worker.
     ///
     /// # Safety
-    /// The job stays valid until it has run, and is not queued elsewhere.
+    /// The job stays valid until it has run, and is in no other queue.
     pub(super) unsafe fn enqueue(&self, job: NonNull<Job>) {
         let mut queue = self.queue();
         queue.push_back(Queued(job));
@@ -113,7 +113,7 @@ impl Registry {
         self.wake_one();
     }
 
-    /// Takes the next job of the queue. If the queue is long, moves some more jobs to `more`, the queue of the calling
+    /// Takes the next job of the queue. If the queue is long, moves further jobs to `more`, the queue of the calling
     /// worker.
     pub(super) fn dequeue(&self, more: &ReadyQueue) -> Option<NonNull<Job>> {
         if self.queued.load(Ordering::Relaxed) == 0 {
@@ -131,8 +131,8 @@ impl Registry {
 
     /// Wakes a sleeping worker, if there is one, to look for the work that the caller has just made available.
     pub(super) fn wake_one(&self) {
-        // Either this thread sees the sleeper, or the sleeper, which looks around once more after
-        // it has entered itself (`Registry::fall_asleep`), sees what this thread has put there.
+        // Either this thread sees the sleeping worker, or that worker sees the work of this thread, because a worker
+        // searches once more after `Registry::fall_asleep`.
         fence(Ordering::SeqCst);
         if self.sleeping.load(Ordering::Relaxed) == 0 {
             return;
@@ -157,7 +157,7 @@ impl Registry {
         fence(Ordering::SeqCst);
     }
 
-    /// Records that a worker does not fall asleep, unless it has been chosen to be woken.
+    /// Removes a worker from the sleeping workers, unless `wake_one` has removed it already.
     pub(super) fn stay_awake(&self, index: usize) {
         let mut sleepers = self.sleepers();
         sleepers.retain(|sleeper| *sleeper != index);

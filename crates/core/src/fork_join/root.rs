@@ -1,4 +1,4 @@
-//! Roots: futures that are given to a pool from outside.
+//! Roots: futures that run in a pool and are not part of a fork.
 #![allow(unsafe_code, reason = "a root's block is allocated and freed by hand")]
 
 use super::block::{Header, Home};
@@ -25,17 +25,17 @@ struct Root<F: Future> {
     half: MaybeUninit<Half<F>>,
 }
 
-/// The only half of a root.
+/// The marker of a root's only half.
 struct Only<F>(PhantomData<F>);
 
-// SAFETY: `Root` is `repr(C)` and begins with the shared part.
+// SAFETY: `Root` is `repr(C)` and begins with the header.
 unsafe impl<F: Future> Home for Only<F> {
     type Future = F;
     const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Root<F>, half);
 
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: `Task::new` has boxed it; what was in it is gone.
+        // SAFETY: `Task::new` has boxed the block; the future and its result were dropped or moved out.
         unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Root<F>>()) };
     }
 }
@@ -51,9 +51,9 @@ struct Canceller {
     leave: unsafe fn(NonNull<Header>),
 }
 
-// SAFETY: an entry is a party to its block, and blocks are made for sharing.
+// SAFETY: an entry is a party to its block, and a block may be used from any thread.
 unsafe impl Send for Roots {}
-// SAFETY: the map is locked.
+// SAFETY: all access to the map is locked.
 unsafe impl Sync for Roots {}
 
 impl Roots {
@@ -65,7 +65,7 @@ impl Roots {
     fn remove(&self, block: NonNull<Header>) {
         let entry = lock(&self.0).remove(&block);
         if let Some(entry) = entry {
-            // SAFETY: the entry was a party.
+            // SAFETY: the entry is a party to the block and leaves it here.
             unsafe { (entry.leave)(block) };
         }
     }
@@ -74,7 +74,7 @@ impl Roots {
     pub(super) fn cancel_all(&self) {
         let roots = std::mem::take(&mut *lock(&self.0));
         for (block, entry) in roots {
-            // SAFETY: the entry was a party, until now.
+            // SAFETY: the entry is a party to the block until `leave`.
             unsafe {
                 (entry.abort)(block);
                 (entry.leave)(block);
@@ -84,8 +84,8 @@ impl Roots {
 }
 
 impl Pool {
-    /// Starts a future on the workers of this pool. The returned future gives its result and may be awaited anywhere;
-    /// dropping it cancels the spawned future.
+    /// Starts a future on the workers of this pool. The returned task may be awaited anywhere and returns the future's
+    /// result. Dropping the task cancels the future.
     ///
     /// ```
     /// use corsair::fork_join::{Pool, fork_join};
@@ -144,7 +144,7 @@ impl Pool {
     }
 }
 
-/// Wakes a thread that blocks for a root.
+/// Wakes a thread that blocks until a root is over.
 struct WakeThread(Thread);
 
 impl Wake for WakeThread {
@@ -153,7 +153,7 @@ impl Wake for WakeThread {
     }
 }
 
-/// Wakes a worker that waits for a root.
+/// Wakes a worker that waits until a root is over.
 struct WakeWorker(Arc<super::registry::Registry>, usize);
 
 impl Wake for WakeWorker {
@@ -180,19 +180,19 @@ pub struct Task<F: Future> {
 // of `Pool::spawn`.
 unsafe impl<F: Future<Output: Send> + Send> Send for Task<F> {}
 
-// The future is not in it.
+// A task contains only a pointer to the future.
 impl<F: Future> Unpin for Task<F> {}
 
 impl<F: Future> Task<F> {
     fn new(pool: &Pool, future: F) -> Task<F> {
         let home = pool.worker().unwrap_or(&pool.registry.workers[0]);
         let root: Box<Root<F>> = Box::new(Root {
-            // The parties are this handle and the entry among the roots.
+            // The parties are this handle and the entry in `Roots`.
             shared: Header::parted(home, State::new(State::of_root(2))),
             half: MaybeUninit::uninit(),
         });
         let block = NonNull::from(Box::leak(root)).cast::<Header>();
-        // SAFETY: a fresh block; no other thread knows the half before it is queued.
+        // SAFETY: the block is new, and no other thread accesses the half before it is queued.
         unsafe {
             half::place::<Only<F>>(block, future);
             let entry = Canceller {
@@ -209,9 +209,9 @@ impl<F: Future> Task<F> {
         }
     }
 
-    /// Whether the future is over.
+    /// Returns true if the future is over.
     pub fn is_over(&self) -> bool {
-        // SAFETY: the handle is a party.
+        // SAFETY: the handle is a party, so the block exists.
         self.block
             .is_none_or(|block| unsafe { block.as_ref() }.is_finished())
     }
@@ -251,7 +251,7 @@ impl<F: Future> Drop for Task<F> {
             return;
         };
         let defer = super::stack::is_low();
-        // SAFETY: the handle is a party until it leaves, and takes no result any more.
+        // SAFETY: the handle is a party until it leaves, and does not take the result.
         unsafe {
             remove(block);
             block.as_ref().wait_no_more();
@@ -262,9 +262,9 @@ impl<F: Future> Drop for Task<F> {
 }
 
 /// # Safety
-/// The caller speaks for a party.
+/// The caller acts for a party.
 unsafe fn remove(block: NonNull<Header>) {
-    // SAFETY: the block is there, and holds the registry.
+    // SAFETY: the caller's party keeps the block alive, and the block holds the registry.
     unsafe {
         block
             .as_ref()

@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 /// and all spawned work are done.
 ///
 /// A spawn costs an allocation and a place in the pool's queue; for two halves, [`join`](super::join) costs a tenth of
-/// that. Outside a pool the scope moves to the [global pool](Pool::global).
+/// a spawn. Outside a pool the scope moves to the [global pool](Pool::global).
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,8 +40,8 @@ use std::sync::{Mutex, PoisonError};
 /// ```
 ///
 /// # Panics
-/// If the body or spawned work panics, after all of it is over: with the panic of the body, or else the first panic of
-/// spawned work.
+/// If the body or spawned work panics, after the body and all spawned work are over: with the panic of the body, or
+/// else the first panic of spawned work.
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
     let Some(worker) = Worker::current() else {
         return Pool::global().install(|| scope(body));
@@ -58,7 +58,7 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
         marker: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    // SAFETY: the scope stays here until its latch is set, or nothing but the body was open.
+    // SAFETY: the scope stays in place until its latch is set, or the body was the last party.
     if unsafe { !Scope::close_one(&raw const scope) } {
         worker.wait(&scope.over);
     }
@@ -84,10 +84,11 @@ pub struct Scope<'scope> {
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// SAFETY: all that is shared is atomic or locked; the registry lives as long as its workers, on
-// one of which the scope waits.
+// SAFETY: all shared fields are atomic or locked; the registry lives as long as its workers, on one of which the scope
+// waits.
 unsafe impl Sync for Scope<'_> {}
-// SAFETY: all that it has is an atomic count and a locked panic; a scope is only lent, and never moves.
+// SAFETY: the fields are an atomic count, a latch, a pointer to the registry and a locked panic; a scope is only lent,
+// and never moves.
 unsafe impl Send for Scope<'_> {}
 
 impl<'scope> Scope<'scope> {
@@ -99,13 +100,14 @@ impl<'scope> Scope<'scope> {
         // The caller keeps the scope open at this moment, so the count is not 0.
         self.open.fetch_add(1, Ordering::Relaxed);
         let spawned = Box::new(ScopeJob {
-            // SAFETY: the box is what `ScopeJob::run` takes; it is queued once.
+            // SAFETY: `ScopeJob::run` expects the address of a `ScopeJob` of this type, which begins with this job; it
+            // is queued once.
             job: unsafe { Job::new(ScopeJob::<W>::run) },
             scope: (&raw const *self).cast(),
             work,
         });
-        // SAFETY: the box stays until it has run, and so does all that it borrows, because the
-        // scope does not end before; the registry lives as long as the scope.
+        // SAFETY: the box exists until its job has run. All borrows of the job are valid until then, because the scope
+        // does not end earlier. The registry lives as long as the scope.
         unsafe {
             self.registry
                 .as_ref()
@@ -116,9 +118,9 @@ impl<'scope> Scope<'scope> {
     /// Closes one of the parties that keep the scope open; true if it was the last.
     ///
     /// # Safety
-    /// The caller acts for one of them, and does not use the scope afterwards.
+    /// The caller acts for one party, and does not use the scope afterwards.
     unsafe fn close_one(scope: *const Self) -> bool {
-        // SAFETY: the scope is there until the last one has closed.
+        // SAFETY: the scope exists until the last party has closed.
         unsafe { (*scope).open.fetch_sub(1, Ordering::AcqRel) == 1 }
     }
 }
@@ -135,20 +137,20 @@ impl fmt::Debug for Scope<'_> {
 #[repr(C)]
 struct ScopeJob<W> {
     job: Job,
-    /// The lifetime is that of the spawn's `W`.
+    /// The actual lifetime is the scope lifetime that `W` accepts.
     scope: *const Scope<'static>,
     work: W,
 }
 
 impl<W> ScopeJob<W> {
     /// # Safety
-    /// `job` begins a boxed `ScopeJob<W>` that this caller alone has taken from the queue, of a
-    /// scope with the lifetime that `W` accepts.
+    /// `job` begins a boxed `ScopeJob<W>` that this caller alone has taken from the queue. Its scope has the lifetime
+    /// that `W` accepts.
     unsafe fn run<'scope>(job: NonNull<Job>, _: &Worker)
     where
         W: FnOnce(&Scope<'scope>),
     {
-        // SAFETY: `Scope::spawn` has boxed it.
+        // SAFETY: `Scope::spawn` has boxed and leaked the job.
         let spawned = *unsafe { Box::from_raw(job.cast::<Self>().as_ptr()) };
         let scope = spawned.scope.cast::<Scope<'scope>>();
         let work = spawned.work;

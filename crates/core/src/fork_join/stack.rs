@@ -42,7 +42,7 @@ impl Extent {
         }
     }
 
-    /// Returns the stack of the calling thread, which belongs to no pool.
+    /// Returns the stack of the calling thread, which is not a worker.
     fn of_this_thread() -> Extent {
         let lowest = lowest_address().map_or(1, |(lowest, size)| lowest + RESERVE.min(size / 4));
         Extent {
@@ -58,7 +58,7 @@ impl Extent {
 }
 
 thread_local! {
-    /// The stack of this thread, while it belongs to no pool.
+    /// The stack of this thread while the thread is not a worker.
     static OWN: Extent = Extent::of_this_thread();
 }
 
@@ -68,7 +68,7 @@ pub(super) fn is_low() -> bool {
     let here = 0u8;
     let extent = match Worker::current() {
         Some(worker) => worker.stack(),
-        // A thread that is ending knows its stack no more.
+        // The thread-local value is gone while the thread ends.
         None => OWN.try_with(|extent| *extent).unwrap_or(Extent::UNLIMITED),
     };
     (&raw const here).addr() < extent.lowest_fork
@@ -99,10 +99,11 @@ fn lowest_address() -> Option<(usize, usize)> {
     None
 }
 
-/// Runs `work` on a fresh stack; the calling thread, which is `worker`, waits.
+/// Runs `work` as `worker` on a new stack. The calling thread waits.
 ///
 /// # Panics
-/// If there is not enough memory, or no further thread, for another stack. If `work` panics, with the same panic.
+/// If there is not enough memory for another stack, or the system refuses a thread. If `work` panics, with the same
+/// panic.
 #[cold]
 #[inline(never)]
 pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R + Send) -> R {
@@ -117,7 +118,7 @@ pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R 
             .name(String::from("corsair-fork-join"))
             .stack_size(STACK)
             .spawn_scoped(scope, || {
-                // SAFETY: the thread that is the worker waits for this one, in `join` below.
+                // SAFETY: the thread that acted as the worker waits for this thread in `join` below.
                 unsafe { worker.embody(Extent::of_new_thread(STACK), |_| work()) }
             });
         match started {
@@ -131,13 +132,12 @@ pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R 
     })
 }
 
-/// True if there is memory for another stack and for as much again, so that a panic at the end of a deep recursion has
-/// enough memory.
+/// True if there is memory for two more stacks: one for the recursion, and one as a reserve for a panic at its end.
 fn has_room() -> bool {
     let wanted = 2 * STACK;
     let mut addresses = Vec::<u8>::new();
     let reserved = addresses.try_reserve_exact(wanted).is_ok();
-    // Otherwise the compiler would see that it is unused, and not reserve it at all.
+    // Prevents the compiler from removing the unused reservation.
     std::hint::black_box(&mut addresses);
     reserved && available_memory().is_none_or(|available| available >= wanted as u64)
 }

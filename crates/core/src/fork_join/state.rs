@@ -7,7 +7,7 @@
 //!   is held, it will be polled once more. Cancelling never waits: the current holder discards the future.
 //! - The join may store a waker in the block. The waker belongs to the join until the last half to end takes it.
 //! - The parties are the join and every cloned waker. The block exists as long as there is a party, or a half that is
-//!   not over; the step that ends this frees the block.
+//!   not over; the step after which neither exists frees the block.
 
 use crate::sync::AtomicU32;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ const CANCELLED: u32 = 8;
 
 /// Both halves are over.
 const BOTH_OVER: u32 = Side::First.bits(OVER) | Side::Second.bits(OVER);
-/// The join has left a waker.
+/// The join has stored a waker.
 const WAITING: u32 = 1 << 8;
 /// One party; the number of parties is stored from this bit on.
 const PARTY: u32 = 1 << 9;
@@ -57,16 +57,16 @@ pub(super) enum Pause {
 pub(super) enum Wait {
     /// No waker is stored in the block, and only the join can store one.
     NotBegun,
-    /// The join has left a waker.
+    /// The join has stored a waker.
     WakerLeft,
-    /// Both are over, and their results visible.
+    /// Both halves are over, and their results are visible.
     Over,
 }
 
 /// The action of the canceller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cancel {
-    /// Throw the future away, now.
+    /// Discard the future now.
     Discard,
     /// Queue the half, so that a worker discards its future.
     Queue,
@@ -76,8 +76,8 @@ pub(super) enum Cancel {
     Over,
 }
 
-/// The action after a step that released something. If there is no action, another thread may already have freed the
-/// block.
+/// The action after a step that released a half, a waker or a party. If there is no action, another thread may already
+/// have freed the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum After {
@@ -149,7 +149,7 @@ impl State {
     pub(super) fn begin(&self, side: Side) -> bool {
         let mut state = self.0.load(Ordering::Acquire);
         if state & side.bits(WOKEN) != 0 {
-            // The poll to come is also for who has woken it while it was queued.
+            // The coming poll also serves wakes that came while the half was queued.
             state = self.0.fetch_and(!side.bits(WOKEN), Ordering::AcqRel);
         }
         state & side.bits(CANCELLED) == 0
@@ -187,7 +187,7 @@ impl State {
         if finished { Ok(after) } else { Err(Unwanted) }
     }
 
-    /// The half is over, without a result.
+    /// Records that the half is over without a result.
     pub(super) fn end(&self, side: Side) -> After {
         let mut after = After::Nothing;
         self.update(|state| {
@@ -219,7 +219,7 @@ impl State {
         woken && idle
     }
 
-    /// Like [`State::wake`], by a party that leaves with the same step.
+    /// Like [`State::wake`], but also removes the calling party in the same step.
     pub(super) fn wake_and_leave(&self, side: Side) -> After {
         let mut after = After::Nothing;
         self.update(|state| {
@@ -244,8 +244,7 @@ impl State {
             return None;
         }
         let idle = state & side.bits(HELD) == 0;
-        // Also one that was woken already is woken again, so that the poll to come sees what the
-        // caller has written before.
+        // A half that was already woken is woken again, so that the coming poll sees the caller's earlier writes.
         let flag = if idle { HELD } else { WOKEN };
         Some((state | side.bits(flag), idle))
     }
@@ -294,7 +293,7 @@ impl State {
 
     /// Removes a party.
     pub(super) fn leave(&self) -> After {
-        // Where no other party is left it takes no step to decide who frees the block.
+        // If no other party is left, no atomic step is necessary to decide which party frees the block.
         if self.0.load(Ordering::Acquire) == PARTY | BOTH_OVER {
             return After::Free;
         }
@@ -311,8 +310,8 @@ impl State {
         }
     }
 
-    /// Makes one step to the state that `next` returns, if any. False if it returned `None`. In either case the caller
-    /// sees all writes that led to the previous state.
+    /// Makes one step to the state that `next` returns, if any. Returns false if `next` returned `None`. In either case
+    /// the caller sees all writes that led to the previous state.
     #[inline(always)]
     fn update(&self, mut next: impl FnMut(u32) -> Option<u32>) -> bool {
         let mut state = self.0.load(Ordering::Acquire);

@@ -155,8 +155,7 @@ fn slices_and_ranges() {
     });
 }
 
-/// A future that is not ready the first time; it wakes itself at once, or leaves its waker to the
-/// test.
+/// A future that is not ready the first time; it wakes itself at once, or stores its waker for the test.
 struct Wait(Option<Arc<Mutex<Vec<Waker>>>>, bool);
 
 impl Future for Wait {
@@ -241,7 +240,7 @@ fn wakers_outlive_what_they_wake() {
 // Guarantee: core-91.
 #[test]
 fn what_one_half_wakes_runs_while_it_is_busy() {
-    // One half wakes the other, and does not end before that has got on, so another worker must.
+    // One half wakes the other and spins until that half has continued, so another worker must run it.
     let pool = pool(2);
     let wakers = Arc::new(Mutex::new(Vec::new()));
     let gone_on = Arc::new(AtomicU32::new(0));
@@ -267,7 +266,7 @@ fn what_one_half_wakes_runs_while_it_is_busy() {
                 thread::yield_now();
             }
         };
-        // In this order nothing but the woken half is left for the other worker.
+        // In this order only the woken half is left for the other worker.
         let both = async { fork_join(waits, wakes).await };
         assert_eq!(pool.block_on(both), ((), ()));
     }

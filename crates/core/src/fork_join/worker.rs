@@ -5,7 +5,7 @@
 //! the queue of halves that were woken here, from which they take; and the bell, which wakes the worker.
 //!
 //! # Asking
-//! A fork has to detect two rare conditions: the end of the stack, and another worker without work. One comparison
+//! A fork must detect two rare conditions: the end of the stack, and another worker without work. One comparison
 //! detects both: the address of the fork against the *guard*, which is the end of the usable stack, or above every
 //! address when another worker has asked. A worker is asked at most every 50 microseconds, so that a tiny fork is not
 //! handed out at a cost far above its own. Before a worker falls asleep it asks all others without regard to this
@@ -44,20 +44,20 @@ thread_local! {
 /// One worker of a pool.
 #[repr(C, align(128))]
 pub(super) struct Worker {
-    // Only this worker's thread touches what is above `public`.
+    // Only this worker's thread accesses the fields above `public`.
     pub(super) offers: Offers,
     frames: Frames,
     stack: Cell<Extent>,
-    /// The half that the end of the last job woke. It is run first, because the values that it waited for, mostly
-    /// results of its own halves, are still in the caches.
+    /// The half that the end of the last job woke. It runs first, because the values that it waited for, mostly results
+    /// of its own halves, are still in the CPU's caches.
     next: Cell<Option<NonNull<Job>>>,
-    /// True while the running job ends, so that a half which it wakes is found at once.
+    /// True while a job ends, so that a half that it wakes becomes `next`.
     ending: Cell<bool>,
     /// The number of times in a row that `next` was run first.
     streak: Cell<u32>,
-    /// The number of searches for a job.
+    /// The number of searches for a job; wraps.
     looks: Cell<u32>,
-    /// References to the registry, reserved for blocks.
+    /// The number of references to the registry that this worker has reserved for blocks.
     references: Cell<usize>,
     index: usize,
     registry: *const Registry,
@@ -82,12 +82,12 @@ struct Public {
     woken: CachePadded<ReadyQueue>,
 }
 
-// SAFETY: what is above `public` is touched only by the thread that is the worker at the time
-// (`Worker::current` hands them out to no other; a change of threads synchronises them, see
-// `Worker::embody`); `registry` outlives its workers; the rest is made for sharing.
+// SAFETY: the fields above `public` are accessed only by the thread that currently acts as the worker:
+// `Worker::current` returns the worker to no other thread, and a change of threads synchronises the fields (see
+// `Worker::embody`). `registry` outlives its workers. The fields in `public` are atomic or locked.
 unsafe impl Sync for Worker {}
-// SAFETY: other threads use only what is public of a worker, which is atomic; it moves only while its registry is being
-// made.
+// SAFETY: other threads use only the atomic and locked fields in `public`; a worker moves only while its registry is
+// created.
 unsafe impl Send for Worker {}
 
 impl Worker {
@@ -115,23 +115,23 @@ impl Worker {
         }
     }
 
-    /// Initialises the worker, once, in its final place.
+    /// Initialises the worker in its final place. Called once.
     pub(super) fn settle(&self) {
         self.offers.settle();
     }
 
-    /// Returns the worker that this thread currently is, if any.
+    /// Returns the worker as which this thread currently acts, if any.
     #[inline(always)]
     pub(super) fn current<'a>() -> Option<&'a Worker> {
-        // SAFETY: the pointer is set only while `embody` borrows the worker, on this thread, and
-        // what runs on this thread in the meantime returns before that borrow ends.
+        // SAFETY: the pointer is set only while `embody` borrows the worker, on this thread, and all code that this
+        // thread runs during the borrow returns before the borrow ends.
         unsafe { CURRENT.get().as_ref() }
     }
 
     /// Makes the calling thread act as this worker while it runs `work`.
     ///
     /// # Safety
-    /// No other thread is this worker at the time, or the one that is waits until this returns.
+    /// No other thread acts as this worker, or the thread that does waits until this call returns.
     pub(super) unsafe fn embody<R>(&self, stack: Extent, work: impl FnOnce(&Worker) -> R) -> R {
         struct Before<'a>(&'a Worker, *const Worker, Extent);
         impl Drop for Before<'_> {
@@ -176,7 +176,7 @@ impl Worker {
         self.stack.get()
     }
 
-    /// Returns memory for a block from the free list, if there is any.
+    /// Returns memory for a block from the free list; `None` if the list is empty.
     #[inline(always)]
     pub(super) fn take_frame<T>(&self) -> Option<NonNull<T>> {
         self.frames.take()
@@ -217,7 +217,7 @@ impl Worker {
     pub(super) fn spend_reference(&self) {
         if self.references.get() == 0 {
             for _ in 0..REFERENCES {
-                // SAFETY: registries live in an `Arc` and nowhere else.
+                // SAFETY: a registry is always in an `Arc`.
                 unsafe { Arc::increment_strong_count(self.registry) };
             }
             self.references.set(REFERENCES);
@@ -235,7 +235,8 @@ impl Worker {
     fn give_up_references(&self, count: usize) {
         self.references.set(self.references.get() - count);
         for _ in 0..count {
-            // SAFETY: they are this worker's. Its thread has one of its own.
+            // SAFETY: this worker owns these references. The registry stays alive, because the worker's thread has
+            // another reference.
             unsafe { Arc::decrement_strong_count(self.registry) };
         }
     }
@@ -254,7 +255,7 @@ impl Worker {
         address < self.public.guard.load(Ordering::Relaxed)
     }
 
-    /// Returns the queue of halves that were woken here, from which others may take.
+    /// Returns the queue of halves that were woken here, from which other workers may take some.
     pub(super) fn woken(&self) -> &ReadyQueue {
         &self.public.woken
     }

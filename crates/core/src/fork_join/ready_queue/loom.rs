@@ -11,12 +11,13 @@ use loom::thread;
 
 struct Shared(ReadyQueue);
 
-// SAFETY: only the model's first thread does what is the owner's.
+// SAFETY: only the model's first thread calls the owner's methods.
 unsafe impl Sync for Shared {}
-// SAFETY: the jobs are numbers here that nobody dereferences.
+// SAFETY: the model's jobs are only addresses, which are never dereferenced.
 unsafe impl Send for Shared {}
 
-/// Appends `count` jobs, takes one halfway and all at the end, while another worker steals `times` times.
+/// Appends `count` jobs, takes one of them halfway and the others at the end, while another worker steals `times`
+/// times.
 fn every_job_is_taken_once(count: usize, times: usize) {
     loom::model(move || {
         let jobs = jobs(count);

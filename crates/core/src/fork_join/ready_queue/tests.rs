@@ -11,7 +11,7 @@ pub(super) fn jobs(count: usize) -> Box<[Job]> {
     unsafe fn never(_: NonNull<Job>, _: &Worker) {
         unreachable!("these jobs are only passed on")
     }
-    // SAFETY: they are not put where a worker finds them.
+    // SAFETY: no worker finds and runs these jobs.
     (0..count).map(|_| unsafe { Job::new(never) }).collect()
 }
 
@@ -29,7 +29,7 @@ mod alone {
     use std::thread;
 
     proptest::proptest! {
-        /// Compares with a queue of the standard library, through growth and wrapping of the ring.
+        /// Compares the queue with a `VecDeque`, including growth and wrapping of the ring.
         #[test]
         fn the_oldest_comes_first_and_half_is_stolen(
             steps in proptest::collection::vec((0_u8..4, 1_usize..40), 1..40),
@@ -70,7 +70,7 @@ mod alone {
     #[test]
     fn what_two_thieves_and_the_owner_take_is_everything_once() {
         struct Shared(ReadyQueue);
-        // SAFETY: only one thread does what is the owner's.
+        // SAFETY: only one thread calls the owner's methods.
         unsafe impl Sync for Shared {}
 
         const COUNT: usize = if cfg!(miri) { 200 } else { 100_000 };

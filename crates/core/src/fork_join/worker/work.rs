@@ -40,12 +40,13 @@ impl Worker {
     /// Runs all available jobs.
     pub(in crate::fork_join) fn clear(&self) {
         while let Some(job) = self.find(false) {
-            // SAFETY: just found, by this worker alone.
+            // SAFETY: `find` has removed the job from its queue or mailbox, so only this worker has it.
             unsafe { Job::run(job, self) };
         }
     }
 
-    /// Answers a worker that has asked. True if the stack has space for a fork at this address.
+    /// Answers the request for work of another worker, if there is one. True if the stack has space for a fork at this
+    /// address.
     #[cold]
     #[inline(never)]
     pub(in crate::fork_join) fn attend(&self, address: usize) -> bool {
@@ -90,7 +91,7 @@ impl Worker {
         }
     }
 
-    /// Runs a closure that ends a job, after which this worker searches for the next one.
+    /// Runs `of_job`, which ends a job, after which this worker searches for the next job.
     pub(in crate::fork_join) fn at_the_end<R>(&self, of_job: impl FnOnce() -> R) -> R {
         self.ending.set(true);
         let result = of_job();
@@ -98,8 +99,8 @@ impl Worker {
         result
     }
 
-    /// Queues a half that no longer waits: as the next one of this worker if a job is ending, otherwise where
-    /// any free worker finds it.
+    /// Queues a half that no longer waits: as the next half of this worker if a job is ending, otherwise in the queue
+    /// of woken halves.
     ///
     /// # Safety
     /// As for [`Registry::enqueue`](super::Registry::enqueue).
@@ -115,7 +116,7 @@ impl Worker {
         }
     }
 
-    /// Queues a half behind others that were woken here, from where any free worker takes it.
+    /// Queues a half behind the other halves that were woken here; any free worker may take it.
     ///
     /// # Safety
     /// As for [`Registry::enqueue`](super::Registry::enqueue).
@@ -132,7 +133,7 @@ impl Worker {
     pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<NonNull<Job>> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
-        // What others have queued must not wait for ever for those here.
+        // Jobs from outside the pool must not wait forever behind halves woken here.
         if looks.is_multiple_of(FAIRNESS)
             && let Some(job) = self.registry().dequeue(self.woken())
         {
@@ -175,7 +176,7 @@ impl Worker {
         }
         let least = if patiently { 2 } else { 1 };
         let job = other.woken().steal(least, self.woken())?;
-        // Until it says otherwise.
+        // The other worker updates the flag with its next answer.
         offers.store(true, Ordering::Relaxed);
         Some(job)
     }
@@ -199,10 +200,10 @@ impl Worker {
             }
             if let Some(job) = self.find(looked < patience / 2) {
                 if std::mem::take(&mut woken) {
-                    // Where this came from there may be more: one after another they wake up.
+                    // There may be more jobs, so each worker that finds one wakes the next worker.
                     self.registry().wake_one();
                 }
-                // SAFETY: just found, by this worker alone.
+                // SAFETY: `find` has removed the job from its queue or mailbox, so only this worker has it.
                 unsafe { Job::run(job, self) };
                 looked = 0;
                 continue;
@@ -221,9 +222,9 @@ impl Worker {
             looked = 0;
             woken = true;
         }
-        // The caller may be at something long.
+        // The caller may continue with long work, so other workers get the next half.
         if let Some(job) = self.next.take() {
-            // SAFETY: it was queued here, and nowhere else.
+            // SAFETY: `take` has removed the job from `next`, and it is in no other queue.
             unsafe { self.enqueue(job) };
         }
     }
