@@ -1,4 +1,4 @@
-"""Builds the package with maturin, and says what to do where there is no Rust."""
+"""Builds the package with maturin. Without Rust, it says how to install Rust."""
 
 from __future__ import annotations
 

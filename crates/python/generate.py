@@ -14,9 +14,9 @@ HERE = pathlib.Path(__file__).parent
 SCHEMA = HERE / "../arch/src/definition/schema.json"
 OUT = HERE / "python/corsair/definition.py"
 
-# What the types of Rust are called in Python, where that is another name.
+# Types whose name in Python differs from the name in Rust.
 NAMES = {"ServiceDefinition": "Service"}
-# Words of the language.
+# Fields whose names are Python keywords.
 FIELDS = {"for": "for_", "from": "from_"}
 
 HEAD = '''"""The parts of a definition, as plain objects.
@@ -68,7 +68,7 @@ def doc(text: str, indent: str, fields: list[tuple[str, str]] | None = None) -> 
 
 
 def plain(text: str) -> str:
-    """A description as text of a docstring."""
+    """Converts a description to the text of a docstring."""
     return " ".join(text.split()).replace("`", "").replace("\\", "\\\\").replace('"""', "'''")
 
 
@@ -77,7 +77,7 @@ def reference(schema: dict) -> str | None:
 
 
 def type_of(schema: dict, parts: set[str]) -> tuple[str, str | None, bool]:
-    """The type, how it is read from JSON, and whether it may be left out as None."""
+    """Returns the type, the function that reads it from JSON, and whether the field may be None."""
     if "anyOf" in schema:
         others = [one for one in schema["anyOf"] if one.get("type") != "null"]
         assert len(others) == 1 and len(schema["anyOf"]) == 2, schema

@@ -49,7 +49,7 @@ pub fn schema_text() -> &'static str {
     corsair_arch::schema()
 }
 
-/// Returns the name most similar to the typed one, if one is similar.
+/// Returns the name most similar to the typed name, if there is a similar one.
 #[pyfunction]
 pub fn nearest_name(typed: &str, among: Vec<String>) -> Option<String> {
     let among = among.iter().map(String::as_str);

@@ -31,7 +31,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Span {
         if is_number(&given) {
             return Span::of_number(&given);
         }
-        // `total_seconds` must return a number: an object that returns itself would be asked forever.
+        // `total_seconds` must return a number. Otherwise an object that returns itself would cause endless recursion.
         if let Ok(seconds) = given.call_method0("total_seconds")
             && is_number(&seconds)
         {
@@ -45,7 +45,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Span {
 }
 
 impl Span {
-    /// The span of a number of seconds.
+    /// Converts a number of seconds to a time span.
     fn of_number(given: &Bound<'_, PyAny>) -> PyResult<Span> {
         let wrong = |what: String| Err(PyValueError::new_err(what));
         let seconds = match given.extract::<f64>() {
@@ -81,7 +81,7 @@ fn is_number(given: &Bound<'_, PyAny>) -> bool {
     given.hasattr("__float__").unwrap_or(false)
 }
 
-/// A time in seconds.
+/// Returns a time in seconds.
 #[pyfunction]
 pub fn seconds(time: Span) -> f64 {
     time.0.as_secs_f64()
@@ -130,7 +130,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Count {
     }
 }
 
-/// Checks that a whole number is between two others.
+/// Checks that a whole number is in a range.
 fn whole(given: Borrowed<'_, '_, PyAny>, what: &str, least: u64, most: u64) -> PyResult<u64> {
     if given.cast::<PyBool>().is_err()
         && let Ok(number) = given.extract::<u64>()
@@ -181,7 +181,7 @@ impl<'py> Arguments<'_, 'py> {
         Ok((!progress.is_none()).then_some(progress))
     }
 
-    /// A number between two others.
+    /// Reads a number in a range.
     pub fn number(&self, name: &str, least: f64, most: f64) -> PyResult<f64> {
         let number: f64 = self.get(name)?;
         if (least..=most).contains(&number) {

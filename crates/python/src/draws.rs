@@ -16,7 +16,7 @@ pub struct Draws {
 
 #[pymethods]
 impl Draws {
-    /// The distribution as JSON; together with the seed it determines the stream.
+    /// Creates the stream of a distribution, given as JSON, and a seed. Both together determine the stream.
     #[new]
     fn new(distribution: &str, seed: u64) -> PyResult<Draws> {
         let parsed: Distribution = serde_json::from_str(distribution).map_err(error::value)?;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The requests of an entry point, or one kind of them, with all response times to three digits.
+/// The requests of an entry point, or of one kind, with all response times to three digits.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Entry {
@@ -42,7 +42,7 @@ impl Entry {
         self.totals.requests
     }
 
-    /// The number of values that were put; puts are not answered.
+    /// The number of values that were put. Puts are not answered.
     #[getter]
     fn puts(&self) -> u64 {
         self.totals.puts
@@ -54,7 +54,7 @@ impl Entry {
         self.totals.errors
     }
 
-    /// The number of requests for values that were not there.
+    /// The number of requests for values that did not exist.
     #[getter]
     fn missing(&self) -> u64 {
         self.totals.missing
@@ -79,7 +79,7 @@ impl Entry {
         self.totals.times.mean().unwrap_or(0.0) / 1e9
     }
 
-    /// The same numbers for each kind of request.
+    /// The requests by kind, each as an `Entry`.
     #[getter]
     fn kinds(&self) -> BTreeMap<String, Entry> {
         let kinds = self.totals.kinds.iter();

@@ -67,7 +67,7 @@ fn said_in_python(said: &str) -> String {
     said.replace("`corsair -a ", "`").trim_end().to_owned()
 }
 
-/// Adds the attributes, including the suggestion of a sentence that contains `did you mean NAME?`.
+/// Adds the attributes of an exception, which include the suggested name if the sentence has `did you mean NAME?`.
 fn with_nearest(py: Python<'_>, error: PyErr) -> PyErr {
     let said = error.value(py).to_string();
     let nearest = said
@@ -87,7 +87,7 @@ fn with_nearest(py: Python<'_>, error: PyErr) -> PyErr {
     }
 }
 
-/// Why a definition cannot be run.
+/// Returns the exception for a definition that cannot be run.
 pub fn setup(py: Python<'_>, error: &SetupError) -> PyErr {
     match error {
         SetupError::Definition(said) => definition_text(py, said),
@@ -95,7 +95,7 @@ pub fn setup(py: Python<'_>, error: &SetupError) -> PyErr {
     }
 }
 
-/// Why an architecture did not run.
+/// Returns the exception for an architecture that did not run.
 pub fn simulate(error: &SimulateError) -> PyErr {
     match error {
         SimulateError::Run(run) => of_run(run),
@@ -103,7 +103,7 @@ pub fn simulate(error: &SimulateError) -> PyErr {
     }
 }
 
-/// Why a run failed.
+/// Returns the exception for a failed run.
 pub fn of_run(error: &RunError) -> PyErr {
     match error {
         RunError::Config(config) => value(config),
@@ -111,7 +111,7 @@ pub fn of_run(error: &RunError) -> PyErr {
     }
 }
 
-/// Why nothing was learned.
+/// Returns the exception if nothing was learned.
 pub fn learn(error: &LearnError) -> PyErr {
     match error {
         LearnError::Simulate(error) => simulate(error),

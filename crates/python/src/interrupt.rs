@@ -1,8 +1,7 @@
 //! Work that Ctrl-C can end and that reports its progress.
 //!
-//! A separate thread does the work, without the interpreter. The calling thread waits and takes the
-//! interpreter ten times a second: to handle signals, which only the main thread does, and to call the
-//! progress function.
+//! A separate thread does the work, without the interpreter. The calling thread waits. Ten times per second it takes
+//! the interpreter to handle signals, which only the main thread does, and to call the progress function.
 
 use corsair::CancelToken;
 use pyo3::exceptions::PyRuntimeError;
@@ -63,12 +62,12 @@ pub fn watched<T: Send>(
             .map_err(panicked)?
             .map_err(panicked)
     })?;
-    // A signal that came at the very end.
+    // Checks for a signal that arrived at the very end.
     let raised = raised.or_else(|| py.check_signals().err());
     raised.map_or(Ok(done), Err)
 }
 
-/// Returns the exception for a panic, which says that this is a fault of the program.
+/// Returns the exception for a panic, which is reported as a fault of the program.
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> PyErr {
     let words = panic.downcast_ref::<String>().map(String::as_str);
     let words = words.or_else(|| panic.downcast_ref::<&str>().copied());

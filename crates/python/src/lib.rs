@@ -1,4 +1,4 @@
-//! The native part of the Python module `corsair`: everything that Python cannot do by itself.
+//! The native part of the Python module `corsair`: the parts that need Rust.
 //!
 //! The public interface is written in Python, in `python/corsair`. The functions here take text and numbers, release
 //! the interpreter while they work, and return text, numbers and tables. An error is an exception with one sentence; a

@@ -18,7 +18,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The last point of virtual time that a run can be advanced to.
+/// The latest virtual time to which a run can be advanced.
 const LATEST: Time = Time::from_nanos(u64::MAX - 1);
 
 /// An architecture in virtual time that is paused between two calls.
@@ -39,7 +39,7 @@ pub struct Live {
 }
 
 impl Drop for Live {
-    /// The threads of a run do not exist in a forked process, where waiting for them would never end.
+    /// A forked process does not have the threads of the run, so waiting for them would never end.
     fn drop(&mut self) {
         if self.process != std::process::id()
             && let Ok(world) = self.world.get_mut()
@@ -68,7 +68,7 @@ impl Live {
         }
     }
 
-    /// Does something with the simulation.
+    /// Calls a function with the simulation, unless it was finished or closed.
     fn with<T>(&self, act: impl FnOnce(&mut World) -> PyResult<T>) -> PyResult<T> {
         let mut world = self.world()?;
         match world.as_mut() {
@@ -81,7 +81,7 @@ impl Live {
         if let Some(place) = self.names.iter().position(|known| known == name) {
             return Ok(place as u32);
         }
-        // A service with a single instance is that.
+        // The name of a service with one instance stands for that instance.
         let mut of_service = (0..)
             .zip(&self.services)
             .filter(|(_, service)| *service == name);
@@ -335,7 +335,7 @@ impl Live {
         })
     }
 
-    /// Everything about an instance as JSON.
+    /// All details of an instance as JSON.
     fn details(&self, instance: &str) -> PyResult<Option<String>> {
         self.with(|world| {
             let instance = self.instance(instance)?;
@@ -374,7 +374,7 @@ impl Live {
         })
     }
 
-    /// Sends an instance a request for an endpoint or for the value that all instances know, or puts a value.
+    /// Sends an instance a request for an endpoint, or for the value that all instances have, or puts a value.
     fn send(
         &self,
         instance: &str,
@@ -401,7 +401,7 @@ impl Live {
         })
     }
 
-    /// Runs to the end, or with `here` ends the run at its current time, and returns its results.
+    /// Runs to the end and returns the results. With `here`, ends the run at its current time.
     fn finish(&self, py: Python<'_>, here: bool) -> PyResult<RunResults> {
         let world = self.world()?.take();
         let about = self.about.lock().ok().and_then(|mut about| about.take());

@@ -57,7 +57,7 @@ impl Recording {
         let format = FlowFormat::named(&format).ok_or_else(|| {
             let names = FlowFormat::ALL.map(FlowFormat::name).join(", ");
             PyValueError::new_err(format!(
-                "flow_format: '{format}' is none; there are {names}"
+                "flow_format: '{format}' does not exist; the formats are {names}"
             ))
         })?;
         let graph = arguments.get("graph")?;
@@ -70,7 +70,7 @@ impl Recording {
             }
             None if graph => {
                 let made = tempfile::tempdir().map_err(|error| {
-                    PyOSError::new_err(format!("graph: no directory for it can be made: {error}"))
+                    PyOSError::new_err(format!("graph: cannot create a directory for it: {error}"))
                 })?;
                 settings.out = made.path().to_owned();
                 settings.graphs.push(GraphFormat::Json);

@@ -156,7 +156,7 @@ pub fn topology(
     if let Some(most) = corsair::available_memory().filter(|&most| needed > most) {
         return Err(PyValueError::new_err(format!(
             "population: {} instances with {connections} connections need about {} MB, and {} MB are available; \
-             give less",
+             reduce the population or the regions",
             topology.len(),
             needed / 1_000_000,
             most / 1_000_000
@@ -165,7 +165,7 @@ pub fn topology(
     if let Some(Span(latency)) = arguments.maybe::<Span>("latency")? {
         if latency < Duration::from_nanos(LEAST_TRAVEL) {
             return Err(PyValueError::new_err(format!(
-                "latency: {latency:?} is too short; between services {:?} is the least",
+                "latency: {latency:?} is too short; give at least {:?}",
                 Duration::from_nanos(LEAST_TRAVEL)
             )));
         }
@@ -213,7 +213,7 @@ pub fn simulate(
     about.leave(py, &report, totals, recorded)
 }
 
-/// The names of a topology, kept because the run consumes the topology.
+/// The names of a topology, which are stored because the run consumes the topology.
 #[derive(Debug)]
 pub struct RunContext {
     topology: Topology,
@@ -255,7 +255,7 @@ impl RunContext {
                 )
             })
             .collect();
-        // The command takes the whole load as measured.
+        // Like the command, this measures utilisation over the complete load.
         let utilisations = topology.utilisations(&totals, plan.duration);
         let named = TopologyNames::new(&topology);
         let services = ServicesSummary::new(&named, &utilisations, report, &totals, &observed);

@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The program that writes these checkpoints. The command counts as another program, because it also saves flags.
+/// The program that writes these checkpoints. The command line counts as another program, because it also saves flags.
 pub const PROGRAM: Program = Program {
     name: "corsair for Python",
     version: env!("CARGO_PKG_VERSION"),
@@ -54,7 +54,7 @@ pub struct Owner<'a> {
 }
 
 impl<'a> Owner<'a> {
-    /// `about` describes the run; an error cancels the run.
+    /// Creates the owner. `about` describes the run. An error cancels the run.
     pub fn new(
         about: &'a str,
         recording: &'a Mutex<Option<Recording>>,
@@ -198,7 +198,7 @@ impl SavedCheckpoint {
         let about = self.checkpoint.manifest.details.as_str();
         about.ok_or_else(|| {
             PyValueError::new_err(format!(
-                "{} does not say what was run; resume from an older checkpoint",
+                "{} has no description of its run; resume from an older checkpoint",
                 self.checkpoint.directory.display()
             ))
         })
@@ -226,7 +226,7 @@ impl SavedCheckpoint {
 }
 
 impl SavedCheckpoint {
-    /// The identity of the saved run, or of the branch of it with another seed or other fields.
+    /// Returns the identity of the saved run, or of the branch that another seed or other fields make of it.
     pub fn run(&self, reseed: Option<u64>, set: &[(String, String)]) -> RunId {
         let manifest = &self.checkpoint.manifest;
         let seed = reseed.map(|seed| format!("seed={seed}\n"));
@@ -240,14 +240,14 @@ impl SavedCheckpoint {
         }
     }
 
-    /// The contents of a file of the checkpoint.
+    /// Returns the contents of a file of the checkpoint.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         let mut files = self.checkpoint.files.iter();
         let found = files.find(|(known, _)| known == name);
         found.map(|(_, contents)| contents.as_slice())
     }
 
-    /// The state of the recorder; `None` if nothing was recorded.
+    /// Returns the state of the recorder; `None` if nothing was recorded.
     pub fn outputs(&self) -> Option<ResumePoint> {
         let state = self.file(RECORDER)?.to_vec();
         Some(ResumePoint {
@@ -271,7 +271,7 @@ impl SavedCheckpoint {
         })
     }
 
-    /// Returns the saved run. If a seed is given, random numbers are drawn from it from here on.
+    /// Returns the saved run. If a seed is given, later random numbers are drawn from that seed.
     ///
     /// # Errors
     /// If the checkpoint has no run.

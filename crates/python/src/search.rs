@@ -26,7 +26,7 @@ pub fn settings(given: Vec<(String, String)>) -> PyResult<Vec<Setting>> {
     given.into_iter().map(setting).collect()
 }
 
-/// Limits of a search.
+/// Reads the limits of a search.
 fn search(arguments: &Arguments<'_, '_>) -> PyResult<Search> {
     let (from, to) = (
         arguments.number("from_load", 1e-6, 1e6)?,
@@ -34,7 +34,7 @@ fn search(arguments: &Arguments<'_, '_>) -> PyResult<Search> {
     );
     if from > to {
         return Err(PyValueError::new_err(format!(
-            "loads from {from} to {to} make no search; give a from_load that is not above to_load"
+            "cannot search the loads from {from} to {to}; give a from_load that is not above to_load"
         )));
     }
     let precision = arguments.number("precision", 1e-6, 0.999_999)?;
@@ -53,7 +53,7 @@ fn search_plan(arguments: &Arguments<'_, '_>) -> PyResult<Plan> {
     let duration = arguments.get::<Span>("duration")?.0;
     if duration.is_zero() {
         return Err(PyValueError::new_err(
-            "duration: 0 seconds have no load; give 1 second or more",
+            "duration: a run of 0 seconds has no load; give 1 second or more",
         ));
     }
     Ok(Plan {
@@ -62,13 +62,13 @@ fn search_plan(arguments: &Arguments<'_, '_>) -> PyResult<Plan> {
     })
 }
 
-/// Estimates the progress of a search after `points` points. The total is unknown, so every point brings the progress a
-/// tenth of the rest closer to 1.
+/// Estimates the progress of a search after `points` points. Because the total is unknown, each point reduces the
+/// remaining progress by a tenth.
 fn halves(points: usize) -> f64 {
     1.0 - 0.9_f64.powi(points as i32)
 }
 
-/// The highest load that an architecture can handle, as JSON and a picture.
+/// Searches for the highest load that an architecture sustains. Returns the result as JSON, and a picture.
 #[pyfunction]
 pub fn capacity(
     py: Python<'_>,
@@ -98,7 +98,7 @@ pub fn capacity(
     Ok((json(&summary)?, svg))
 }
 
-/// The number of instances of a service that a load needs, as JSON.
+/// Searches for the number of instances of a service that a load needs. Returns the result as JSON.
 #[pyfunction]
 pub fn instances(
     py: Python<'_>,
@@ -181,7 +181,7 @@ pub fn compare(
     let Count(seeds) = arguments.get("seeds")?;
     if !(2..=10_000).contains(&seeds) {
         return Err(PyValueError::new_err(format!(
-            "seeds: {seeds} are no sample; give 2 to 10000"
+            "seeds: {seeds} is out of range; give 2 to 10000"
         )));
     }
     let settings = settings(set)?;
@@ -203,7 +203,7 @@ pub fn compare(
     )?;
     let compared = compared.map_err(|e| error::simulate(&e))?;
     let compared =
-        compared.ok_or_else(|| error::failed("it was stopped before all runs were made"))?;
+        compared.ok_or_else(|| error::failed("stopped before all runs were made"))?;
     let rows: Vec<ComparedRow> = compared.iter().map(ComparedRow::new).collect();
     let svg = picture::compared(&compared).map_err(error::failed)?;
     Ok((json(&rows)?, svg))

@@ -1,8 +1,8 @@
 //! Processes that wait for events: the native part of `corsair.sim`.
 //!
-//! The objects behave like SimPy's: same times, same order of events at one time, same exceptions. Events, the agenda,
-//! processes and resources are implemented here. Classes whose instances can have additional attributes, such as
-//! `Environment` and `Resource`, have an empty subclass in Python.
+//! The objects behave like SimPy's, with the same times, the same order of events at one time, and the same exceptions.
+//! Events, the agenda, processes and resources are implemented here. Classes whose instances can have additional
+//! attributes, such as `Environment` and `Resource`, have an empty subclass in Python.
 
 mod agenda;
 mod callbacks;

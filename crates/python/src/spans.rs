@@ -17,7 +17,7 @@ use std::sync::Arc;
 const NAMES: usize = 5;
 const TIMES: usize = 4;
 
-/// The spans of a run, in the order in which they were complete.
+/// The spans of a run, in the order in which they were completed.
 #[derive(Default)]
 pub struct Spans {
     rows: Vec<Row>,
@@ -25,7 +25,7 @@ pub struct Spans {
     numbers: FxHashMap<String, u32>,
 }
 
-/// A span; names are numbers.
+/// A span, in which names are represented by numbers.
 #[derive(Clone, Serialize, Deserialize)]
 struct Row {
     trace: u64,
@@ -74,7 +74,7 @@ impl Spans {
         number
     }
 
-    /// Serializes the first spans.
+    /// Serializes the first `count` spans.
     ///
     /// # Errors
     /// If there is not enough memory.

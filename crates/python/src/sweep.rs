@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The runs over a grid of fields of a definition.
+/// The runs over a grid of field values of a definition.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Sweep {
@@ -32,7 +32,8 @@ fn wrong(py: Python<'_>, error: &SweepError) -> PyErr {
 
 #[pymethods]
 impl Sweep {
-    /// Fields with their values: a list of JSON texts, or one text in the syntax of the command.
+    /// Creates a sweep from fields with their values. The values are a list of JSON texts, or one text in the syntax of
+    /// the command line.
     #[new]
     fn new(
         py: Python<'_>,
@@ -77,13 +78,13 @@ impl Sweep {
         self.grid.len()
     }
 
-    /// Identifies the definition, load and duration of a sweep.
+    /// A mark that identifies the definition, load and duration of the sweep.
     #[getter]
     fn mark(&self) -> &str {
         &self.grid.grid().described().definition
     }
 
-    /// The fields.
+    /// The paths of the fields.
     #[getter]
     fn fields(&self) -> Vec<&str> {
         let fields = self.grid.grid().described().fields.iter();

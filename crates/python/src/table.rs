@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::sync::Arc;
 
-/// Columns with names, all of the same length. A table never changes.
+/// An immutable table of named columns, all of the same length.
 ///
 /// Libraries that support Arrow's PyCapsule interface can use it without a copy: `polars.DataFrame(table)`,
 /// `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)`, DuckDB by the variable's name.
@@ -25,7 +25,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of these columns.
+    /// Creates a table from these columns.
     pub fn of(columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
         let fields: Vec<Field> = columns
             .iter()
@@ -63,7 +63,8 @@ fn wrong(error: ArrowError) -> PyErr {
 
 #[pymethods]
 impl Table {
-    /// A table of columns, each of which is a list of numbers, of texts, or of truth values; None is a missing value.
+    /// Creates a table from columns. Each column is a list of numbers, texts or truth values, in which None stands for
+    /// a missing value.
     #[new]
     fn new(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
         let mut arrays: Vec<(String, ArrayRef)> = Vec::with_capacity(columns.len());
@@ -250,7 +251,7 @@ impl Table {
     }
 }
 
-/// Returns an array of these values, of the narrowest type that can represent all of them.
+/// Returns an array of these values. Its type is the narrowest that can represent all of them.
 fn array(values: &[Bound<'_, PyAny>]) -> Result<ArrayRef, String> {
     let present = || values.iter().filter(|value| !value.is_none());
     let refused = |value: &Bound<'_, PyAny>| {
@@ -313,7 +314,7 @@ fn list<'py>(py: Python<'py>, column: &ArrayRef) -> PyResult<Bound<'py, PyList>>
     Ok(values)
 }
 
-/// A value of a column.
+/// Returns the value of a column in a row.
 fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures of several tests."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-# A queue with one server, which analysts know: 70 requests a second, 100 served.
+# A queue with one server and a known theory: 70 requests per second, 100 served.
 MM1 = """{"arch": "queue", "services": [
   {"name": "station", "package": "store", "count": 1, "regions": 1, "service_time": {"exponential": "10ms"},
    "concurrency": 1},
@@ -23,7 +23,7 @@ def mm1() -> str:
 
 @pytest.fixture(scope="session")
 def command():
-    """Runs the command `corsair`, which CORSAIR names, or which is built."""
+    """Returns the command `corsair`: the program that CORSAIR names, or else the built one."""
     program = os.environ.get("CORSAIR")
     if program is None:
         target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))

@@ -35,7 +35,7 @@ class Echo:
 
 
 class Once:
-    """Does something once."""
+    """Calls a function once."""
 
     def __init__(self, act):
         self.act = act
@@ -203,7 +203,7 @@ def test_digests_tell_messages_apart():
         Colour.RED, Colour.BLUE, object(),
     ]
     digests = [digest(message) for message in messages]
-    # Nothing and zero are alike in many encodings; all others differ.
+    # Nothing and zero have the same encoding in some cases; all other messages differ.
     assert len(set(digests)) >= len(messages) - 2
     recursive: list = []
     recursive.append(recursive)

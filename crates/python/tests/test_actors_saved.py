@@ -1,4 +1,4 @@
-"""Checkpoints of actors written in Python: what is saved, what is refused, and what equals the uninterrupted run."""
+"""Checkpoints of actors written in Python: saved data, refusals, and equality with uninterrupted runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Source:
 
 
 class Server:
-    """Has a queue, fails now and then, spawns a helper for long jobs, and cancels its own timer."""
+    """Has a queue, fails sometimes, spawns a helper for long jobs, and cancels its own timer."""
 
     def __init__(self, log):
         self.queue = []
@@ -156,7 +156,7 @@ MODELS = {"queues": queues, "ring": ring, "lazy": lazy}
 
 
 def facts(simulation):
-    """Everything that can be seen of a simulation."""
+    """Returns everything that can be observed of a simulation."""
     simulation.run_until(8.0)
     report = simulation.report()
     states = [pickle.dumps(vars(simulation.actor(who)).get("seen")) for who in simulation.actors]
@@ -200,7 +200,7 @@ def test_what_actors_and_messages_share_is_shared_again(tmp_path):
     restored = Simulation.restore(simulation.checkpoint(tmp_path))
     source = restored.actor("source")
     assert restored.actor("server 0").log is source.log
-    # The servers assert that the jobs on their way are those of the log.
+    # The servers assert that jobs in flight are the objects in the log.
     restored.run_until(3.0)
     assert len(source.log) > 50
 

@@ -1,4 +1,4 @@
-"""Architectures: read, changed, checked, written."""
+"""Architectures: reading, changing, checking, writing."""
 
 import json
 import pathlib

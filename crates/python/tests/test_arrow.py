@@ -1,4 +1,4 @@
-"""Tables go to other libraries by Arrow's C data interface, without a copy."""
+"""Other libraries can use tables by Arrow's C data interface, without a copy."""
 
 import gc
 
@@ -14,7 +14,7 @@ def result():
 
 
 def address(table, column="queue"):
-    """Where the values of a column are in memory."""
+    """Returns the address of the values of a column in memory."""
     return pyarrow.table(table).column(column).chunk(0).buffers()[1].address
 
 
@@ -23,7 +23,7 @@ def test_pyarrow_takes_a_table_without_a_copy(result):
     first = pyarrow.table(table)
     assert first.column_names == table.columns and first.num_rows == len(table)
     assert first.to_pydict()["p99_seconds"] == table["p99_seconds"]
-    # Both look at the same memory, which is the table's own.
+    # Both refer to the memory of the table.
     assert address(first) == address(table)
 
 
@@ -50,7 +50,7 @@ def test_polars_takes_a_table(result):
     frame = polars.DataFrame(result.timeline)
     assert frame["requests"].to_list() == result.timeline["requests"]
     assert frame["service"].cast(polars.String).to_list() == result.timeline["service"]
-    # Without a copy: its numbers are those of the table, and handed on they still are.
+    # No copy: the frame uses the memory of the table, also after it is passed on.
     assert address(frame) == address(result.timeline)
     assert address(frame, "requests") == address(result.timeline, "requests")
 
@@ -59,7 +59,7 @@ def test_pandas_takes_a_table(result):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame.from_arrow(result.timeline)
     assert frame["service"].tolist() == result.timeline["service"]
-    # Columns of Arrow's are taken as they are; those of numpy it makes itself.
+    # Columns of Arrow types are used as they are; numpy columns are copied.
     taken = pyarrow.table(result.timeline).to_pandas(types_mapper=pandas.ArrowDtype)
     assert address(taken) == address(result.timeline)
 
@@ -69,7 +69,7 @@ def test_duckdb_takes_a_table(result):
     timeline = result.timeline
     total = duckdb.sql("select sum(requests) from timeline").fetchall()[0][0]
     assert total == sum(timeline["requests"])
-    # It reads the stream itself, so that what it does not ask for is not touched.
+    # DuckDB reads the stream itself, so columns that the query does not use are not read.
     rows = duckdb.sql("select service, max(queue) from timeline group by service").fetchall()
     assert {service for service, _ in rows} == set(timeline["service"])
 

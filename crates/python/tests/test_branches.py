@@ -1,4 +1,4 @@
-"""Branches of saved runs: other fields from here on."""
+"""Branches of saved runs, in which other fields apply after the checkpoint."""
 
 import corsair
 import pytest

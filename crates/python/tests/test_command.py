@@ -1,4 +1,4 @@
-"""The command, as the package brings it."""
+"""The command, as it is part of the package."""
 
 import subprocess
 import sys

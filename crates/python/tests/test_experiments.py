@@ -1,4 +1,4 @@
-"""Sweeps, comparisons, searches and what is learned: the same names and numbers as the command's."""
+"""Sweeps, comparisons, searches and learning have the names and numbers of the command."""
 
 import csv
 import json
@@ -81,8 +81,8 @@ def test_other_processes_make_runs(queue):
         ({"services.station.count": "1.."}, corsair.ArchitectureError, "count"),
         ({"services.station.count": "3..1"}, ValueError, "not a range"),
         ({"services.station.count": 5}, TypeError, "a list"),
-        ({"services.station.count": [object()]}, TypeError, "nothing that a field"),
-        ({"services.station.count": [float("nan")]}, TypeError, "nothing that a field"),
+        ({"services.station.count": [object()]}, TypeError, "cannot be the value of a field"),
+        ({"services.station.count": [float("nan")]}, TypeError, "cannot be the value of a field"),
         ({"services.station.count": "1..2000000"}, ValueError, "not a range"),
     ],
 )
@@ -106,7 +106,7 @@ def test_a_comparison_is_that_of_the_command(queue, command):
 def test_comparisons_that_compare_nothing_are_refused(queue):
     with pytest.raises(ValueError, match="both are the same"):
         corsair.compare(queue)
-    with pytest.raises(ValueError, match="no sample"):
+    with pytest.raises(ValueError, match="out of range; give 2"):
         corsair.compare(queue, "lamp", seeds=1)
     with pytest.raises(ValueError, match="warm-up"):
         corsair.compare(queue, "lamp", duration=1, warm_up=1)
@@ -136,11 +136,11 @@ def test_instances_are_those_of_the_command(queue, command):
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        ({"from_load": 10, "to_load": 5}, "no search"),
+        ({"from_load": 10, "to_load": 5}, "cannot search"),
         ({"from_load": 0}, "from_load"),
         ({"errors": 2}, "errors"),
         ({"precision": 0}, "precision"),
-        ({"duration": 0}, "0 seconds have no load"),
+        ({"duration": 0}, "a run of 0 seconds has no load"),
         ({"find": "count:web"}, "instances:web"),
         ({"find": "instances:staton", "load": "poisson 5/s"}, "did you mean station"),
         ({"find": "instances:station", "most": 0, "load": "poisson 5/s"}, "most"),
@@ -162,7 +162,7 @@ def test_what_is_learned_is_what_the_command_learns(queue, tmp_path, command):
     p99 = [row for row in ours.requests if row["part"] == 0.99][0]
     assert abs(p99["simulated_seconds"] / p99["recorded_seconds"] - 1) < 0.25
     assert "recorded" in ours._repr_html_() and "traces" in repr(ours)
-    # What was learned is an architecture like any other.
+    # The learned architecture can be changed like any other.
     ours.architecture["station"].count = 2
     assert corsair.run(ours.architecture, duration=1).summary["requests"] > 10
 

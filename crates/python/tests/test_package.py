@@ -1,4 +1,4 @@
-"""The package itself: version, help, and how it is built from source."""
+"""The package itself: version, help, and building from source."""
 
 import dataclasses
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""The manual's examples run."""
+"""The examples of the manual run."""
 
 import pathlib
 import re

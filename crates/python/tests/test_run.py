@@ -1,4 +1,4 @@
-"""Runs and what they leave."""
+"""Runs and their results."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def test_few_instances_have_one_worker_unless_more_are_asked_for(command):
 
 def test_a_queue_waits_as_the_theory_says(mm1):
     result = corsair.run(mm1_of(mm1), duration=600, seed=3, interval=0)
-    # The mean time in an M/M/1 queue is 1 / (100 - 70) s; the way there and back comes on top.
+    # The mean time in an M/M/1 queue is 1 / (100 - 70) s; the two trips are additional.
     station = result.summary["services_by_name"]["station"]
     mean = (station["queue_seconds"] + station["work_seconds"]) / station["requests"]
     assert abs(mean * 30 - 1) < 0.1
@@ -152,7 +152,7 @@ def test_results_draw_themselves():
 
 
 class Endless:
-    """Says of its length that it is as long as itself."""
+    """A sequence whose length is itself."""
 
     def total_seconds(self):
         return self
@@ -242,12 +242,12 @@ def test_several_threads_run_at_once_with_the_same_results():
     assert len(digests) == 6 and len(set(digests)) == 1
 
 
-# What was started in the background, as these tests may be, ignores it, and so do its children.
+# A process that was started in the background, as these tests may be, ignores Ctrl-C, and so do its children.
 HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 def interrupted(code):
-    """Runs a program that is interrupted a moment after it has said so."""
+    """Runs a program that is interrupted a moment after it has printed that it is ready."""
     program = subprocess.Popen(
         [sys.executable, "-c", HEARS_CTRL_C + textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -302,7 +302,7 @@ def test_a_terminal_shows_a_bar_until_ctrl_c_is_typed():
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     assert status == 0
-    # The bar goes before anything else is written.
+    # The bar disappears before anything else is written.
     assert shown.rstrip().endswith(b" \rinterrupted")
 
 

@@ -1,4 +1,4 @@
-"""Runs that are saved, and resume from their checkpoints."""
+"""Runs that are saved, and resumed from their checkpoints."""
 
 import datetime
 import json
@@ -124,7 +124,7 @@ def test_the_files_of_a_saved_run_are_those_of_a_run_that_was_never_saved(tmp_pa
 def test_a_run_stops_early_and_goes_on(tmp_path):
     whole = corsair.run("lamp", duration=4, checkpoint_at=1, checkpoint_dir=tmp_path)
     early = corsair.resume(tmp_path, until=2, checkpoint_at=1.5)
-    # The time of its last event.
+    # The time of the last event.
     assert early.summary["outcome"] == "cancelled" and 1.9 < early.summary["time_seconds"] <= 2
     assert 0 < early.summary["requests"] < whole.summary["requests"]
     assert [one.name for one in sorted(tmp_path.iterdir())] == ["000001-asked", "000002-asked"]
@@ -180,7 +180,7 @@ def test_a_time_to_save_at_that_the_run_does_not_reach_is_reported(tmp_path):
         ({"checkpoint_at": [1, "x"]}, ValueError, "checkpoint_at: 'x' is not a duration"),
         ({"checkpoint_at": [None]}, TypeError, "checkpoint_at: a time is"),
         ({"checkpoint_at": 1, "out": "/proc/nowhere"}, OSError, "/proc/nowhere"),
-        ({"checkpoint_at": 1, "flow_format": "x"}, ValueError, "flow_format: 'x' is none"),
+        ({"checkpoint_at": 1, "flow_format": "x"}, ValueError, "flow_format: 'x' does not exist"),
         ({"checkpoint_at": 0.5, "checkpoint_dir": "/proc/nowhere"}, OSError, "/proc/nowhere"),
     ],
 )
@@ -246,6 +246,6 @@ def test_command_and_module_go_on_with_the_same_graph_and_flows(tmp_path, comman
     ours, theirs = files(ours / "out"), files(theirs / "out")
     (flows,) = (name for name in ours if "flow" in name)
     assert ours[flows] == theirs[flows]
-    # The file of the graph quotes the flags.
+    # The file of the graph quotes the arguments.
     (graph,) = set(ours) - {flows}
     assert json.loads(ours[graph])["graph"] == json.loads(theirs[graph])["graph"]

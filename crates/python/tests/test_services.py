@@ -1,4 +1,4 @@
-"""Simulations of architectures that run step by step, under the control of a program."""
+"""Simulations of architectures that a program advances step by step."""
 
 import corsair
 import pytest

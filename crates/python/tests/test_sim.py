@@ -1,4 +1,4 @@
-"""corsair.sim: what it adds to SimPy's interface, and where it has to be careful."""
+"""corsair.sim: its additions to SimPy's interface, and its special cases."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_a_timeout_that_somebody_can_see_is_not_used_again(env):
 
     for each in (env, Own()):
         each.run(each.process(model(each)))
-    # The environment and what it keeps for use are freed without the collector.
+    # The environment and its spare objects are freed without the collector.
     gc.disable()
     try:
         other = sim.Environment()
@@ -397,7 +397,7 @@ def test_levels_are_weighted_by_time_and_begin_after_the_warm_up():
     for at in (0, 1, 12):
         env.process(customer(env, at))
     env.run(until=20)
-    # In use from 0 to 18; the second waits from 1 to 6, the third no time at 12.
+    # In use from 0 to 18. The second customer waits from 1 to 6, and the third does not wait at 12.
     assert levels.used.mean == pytest.approx(0.8)
     assert levels.queue.mean == 0 and levels.queue.maximum == 1
     assert waits.values == [0]
@@ -525,9 +525,9 @@ def test_what_is_started_later_starts_later(env):
 
 
 def test_random_models_run_as_simpy_runs_them():
-    """Random processes, resources, interrupts and conditions: the traces of both are equal, ties included."""
+    """Random processes, resources, interrupts and conditions give equal traces in both, including ties."""
     simpy = pytest.importorskip("simpy")
-    # In the last two, a process that was preempted looks at what kind of object the cause is.
+    # In the last two, a preempted process inspects the class of the cause.
     for seed in (*range(60), 2777, 2930):
         traces = [trace(module, random.Random(seed)) for module in (simpy, sim)]
         assert traces[0] == traces[1], f"seed {seed}"

@@ -1,4 +1,4 @@
-"""What type checkers must accept, and what they must refuse: `mypy --strict` reads this file, and nothing runs it."""
+"""Code that type checkers must accept, and code that they must reject. `mypy --strict` reads this file; it is not run."""
 
 from dataclasses import dataclass
 

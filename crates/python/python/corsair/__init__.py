@@ -9,7 +9,7 @@
 True
 """
 
-from . import _interpreter as _interpreter  # first: the native part comes next
+from . import _interpreter as _interpreter  # first, because the native part is imported next
 from ._corsair import __version__ as __version__
 from ._corsair import ArchitectureError, Context, Entry, SimulationError, Table
 from .architecture import (

@@ -8,7 +8,7 @@ from ._corsair import command
 
 def main() -> None:
     """Runs the command with the arguments of this process, and exits with its exit code."""
-    # Python notes Ctrl-C and acts on it between two of its own instructions, of which the command has none.
+    # Python acts on Ctrl-C only between its own instructions, and the command runs as a single instruction.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(command(sys.argv[1:]))
 

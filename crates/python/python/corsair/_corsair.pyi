@@ -66,7 +66,7 @@ __all__ = [
 __version__: str
 
 class ArchitectureError(ValueError):
-    """A definition that makes no sense."""
+    """An invalid definition."""
 
     path: str | None
     line: int | None
@@ -78,7 +78,7 @@ class SimulationError(RuntimeError):
 
 @final
 class Table:
-    """Columns with names, all of one length, which other libraries take without a copy."""
+    """An immutable table of named columns, all of the same length. Other libraries can use it without a copy."""
 
     def __new__(cls, columns: dict[str, list[Any]]) -> Self: ...
     @property
@@ -99,7 +99,7 @@ class Table:
 
 @final
 class Entry:
-    """What came in at an entry point, or one kind of it."""
+    """The requests of an entry point, or of one kind."""
 
     @property
     def requests(self) -> int: ...
@@ -123,7 +123,7 @@ class Entry:
 
 @final
 class Context:
-    """What an actor can do while it handles a message: send, set timers, spawn, draw random numbers."""
+    """The methods of an actor while it handles a message: send, set timers, spawn, draw random numbers."""
 
     @property
     def me(self) -> int: ...
@@ -360,7 +360,7 @@ class Timeout(Event):
 
 @disjoint_base
 class Process(Event):
-    """A process: it runs a generator, or a coroutine, that yields, or awaits, events."""
+    """A process, which runs a generator that yields events, or a coroutine that awaits them."""
 
     def __init__(self, env: Environment, generator: Generator[Event, Any, Any] | Coroutine[Any, Any, Any]) -> None: ...
     @property
@@ -390,7 +390,7 @@ class Interruption(Event):
 
 @disjoint_base
 class Condition(Event):
-    """An event that is triggered when a function of its events says so."""
+    """An event that is triggered when a function of its events returns True, and fails when one of them fails."""
 
     def __init__(self, env: Environment, evaluate: Callable[[tuple[Event, ...], int], bool], events: Iterable[Event]) -> None: ...
     @property
@@ -418,7 +418,7 @@ class AnyOf(Condition):
 
 @final
 class ConditionValue:
-    """The events of a condition that were processed, with their values."""
+    """The processed events of a condition and their values, like a dict."""
 
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __new__(cls) -> Self: ...
@@ -440,7 +440,7 @@ class ConditionValue:
 
 @disjoint_base
 class BaseResource:
-    """What every shared resource has: a queue of puts and a queue of gets."""
+    """The base of shared resources: a queue of puts and a queue of gets."""
 
     def __new__(cls, *_arguments: Any, **_named: Any) -> Self: ...
     def __init__(self, env: Environment, capacity: Any) -> None: ...
@@ -487,7 +487,7 @@ class Get(Event):
 
 @disjoint_base
 class Resource(BaseResource):
-    """Has a number of slots, which processes request and release."""
+    """A resource with slots, which processes request and release."""
 
     def __init__(self, env: Environment, capacity: Any = ...) -> None: ...
     users: list[Any]
@@ -506,7 +506,7 @@ class PriorityResource(Resource):
     ) -> PriorityRequest: ...
 
 class PreemptiveResource(PriorityResource):
-    """A resource whose requests may take the slot of a user of lower priority."""
+    """A resource whose requests can preempt a user with a lower priority."""
 
 @disjoint_base
 class Request(Put):
@@ -533,7 +533,7 @@ class PriorityRequest(Request):
 
 @disjoint_base
 class Release(Get):
-    """Gives a slot back."""
+    """An event that releases a slot."""
 
     def __init__(self, resource: BaseResource, request: Any) -> None: ...
     @property
@@ -541,7 +541,7 @@ class Release(Get):
 
 @disjoint_base
 class Container(BaseResource):
-    """Holds an amount."""
+    """A container of an amount."""
 
     def __init__(self, env: Environment, capacity: Any = ..., init: Any = ...) -> None: ...
     _level: Any
@@ -568,7 +568,7 @@ class ContainerGet(Get):
 
 @disjoint_base
 class Store(BaseResource):
-    """Holds items, which leave in the order in which they came."""
+    """A store of items, which leave in the order of their arrival."""
 
     def __init__(self, env: Environment, capacity: Any = ...) -> None: ...
     items: list[Any]
@@ -576,10 +576,10 @@ class Store(BaseResource):
     def get(self) -> StoreGet: ...
 
 class PriorityStore(Store):
-    """Holds items that can be ordered; the smallest leaves first."""
+    """A store of items that can be ordered. The smallest item leaves first."""
 
 class FilterStore(Store):
-    """Holds items, of which a request takes the first that its filter accepts."""
+    """A store from which each request takes the first item that its filter accepts."""
 
     def get(self, filter: Callable[[Any], object] | None = None) -> FilterStoreGet: ...
 

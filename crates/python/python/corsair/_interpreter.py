@@ -1,4 +1,4 @@
-"""Refuses sub-interpreters, as the native part does by itself from Python 3.12 on."""
+"""Refuses sub-interpreters. From Python 3.12 on, the native part refuses them by itself."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Objects of actors in checkpoints: one pickle, so that what they share is shared again when they are restored."""
+"""Pickles the objects of actors in a checkpoint: in one pickle, so that shared objects stay shared after a restore."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from ._corsair import Context
 
 _CONTEXT = "context"
-"""What stands in the pickle for the context of the simulation."""
+"""The placeholder in the pickle for the context of the simulation."""
 
 _TRIES = 2_000
-"""How many objects are pickled alone to find the one that cannot be."""
+"""The maximum number of objects that are pickled separately to find the one that cannot be pickled."""
 
 ActorRecord = tuple[int, str, tuple[Any, Any, list[Any]]]
-"""An actor: its address, its name, and its object, method `on` and messages of timers."""
+"""An actor: its address, its name, its object, its method `on`, and the messages of its timers."""
 
 
 class _Pickler(pickle.Pickler):
@@ -27,7 +27,7 @@ class _Pickler(pickle.Pickler):
         self._context = context
 
     def persistent_id(self, obj: Any) -> str | None:
-        """The context of the simulation is not saved: the restored objects get that of the restored simulation."""
+        """Replaces the context of the simulation by a placeholder, because it is not saved."""
         return _CONTEXT if obj is self._context else None
 
 
@@ -37,7 +37,7 @@ class _Unpickler(pickle.Unpickler):
         self._context = context
 
     def persistent_load(self, pid: Any) -> Context:
-        """The context of the restored simulation."""
+        """Returns the context of the restored simulation for the placeholder."""
         return self._context
 
 
@@ -62,7 +62,7 @@ def dump(context: Context, actors: list[ActorRecord], mail: list[Any]) -> bytes:
 
 
 def load(context: Context, pickled: bytes) -> tuple[list[tuple[Any, list[Any]]], list[Any]]:
-    """Restores what `dump` has pickled. Runs code that the pickle names."""
+    """Restores the result of `dump`. Runs code that the pickle names."""
     try:
         objects, mail = _Unpickler(io.BytesIO(pickled), context).load()
     except (AttributeError, ImportError) as error:
@@ -76,7 +76,7 @@ def load(context: Context, pickled: bytes) -> tuple[list[tuple[Any, list[Any]]],
 
 
 def _called(name: str) -> str:
-    """An actor in a sentence: 'actor 7' has no name."""
+    """Names an actor in a sentence: 'actor 7' if it has no name."""
     return name if name.startswith("actor ") else f"actor '{name}'"
 
 
@@ -87,7 +87,7 @@ def _pickled(value: Any, context: Context) -> bytes:
 
 
 def _check(name: str, actor: Any, on: Any) -> None:
-    """An error for an actor whose state a pickle would silently leave out."""
+    """Returns an error for an actor whose state a pickle would silently omit."""
     if isinstance(actor, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)):
         raise pickle.PicklingError(
             f"{_called(name)} cannot be saved: it is the {type(actor).__name__} {actor.__name__} itself, of which pickle "
@@ -109,7 +109,7 @@ def _failure(value: Any, context: Context) -> Exception | None:
 
 
 def _refuse(what: str, value: Any, context: Context) -> None:
-    """Raises an error with the place of the object within a value that cannot be pickled, if there is one."""
+    """Raises an error that names the object within a value that cannot be pickled, if there is one."""
     failure = _failure(value, context)
     if failure is None:
         return
@@ -119,9 +119,9 @@ def _refuse(what: str, value: Any, context: Context) -> None:
 
 
 def _culprit(value: Any, failure: Exception, context: Context) -> tuple[str, Any, Exception]:
-    """The nearest object that fails although all of its parts can be pickled, its path, and its failure."""
+    """Returns the innermost object that fails although all of its parts can be pickled, its path, and its error."""
     seen = {id(value)}
-    # They are kept, so that no other object gets the identity of one that was seen.
+    # The objects are kept alive, so that no other object gets the identity of one that was visited.
     kept: list[Any] = []
     waiting: deque[tuple[str, Any, Exception]] = deque([("", value, failure)])
     while waiting:
@@ -142,7 +142,7 @@ def _culprit(value: Any, failure: Exception, context: Context) -> tuple[str, Any
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """The objects that a pickle of the value refers to, each with its step from there."""
+    """Returns the objects to which a pickle of the value refers, each with the step that leads to it."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield f"[{key!r}]", item
@@ -181,7 +181,7 @@ def _reduced(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _advice(culprit: Any) -> tuple[str, str]:
-    """What an object is that cannot be pickled, and what to do instead."""
+    """Describes an object that cannot be pickled, and what to do instead."""
     if isinstance(culprit, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
         return f"an open {type(culprit).__name__}", "keep in fields what it has to remember"
     if isinstance(culprit, types.FunctionType):

@@ -1,4 +1,4 @@
-"""What all parts of a definition can do."""
+"""The base class of the parts of a definition."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T", bound="Part")
 
 
 class Part:
-    """A part of a definition: a plain object whose fields are those of the JSON."""
+    """A part of a definition: a plain object with the fields of the JSON."""
 
     __slots__ = ()
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {}
     _required: ClassVar[frozenset[str]] = frozenset()
 
-    # Type checkers know the fields, and refuse others.
+    # Type checkers know the fields from the class, and reject other fields.
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: Any) -> None:
@@ -32,11 +32,11 @@ class Part:
             object.__setattr__(self, name, value)
 
     def copy(self: T) -> T:
-        """Another one with the same fields, which can be changed without this one."""
+        """Returns an independent copy."""
         return copy.deepcopy(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The part as JSON has it; what is left out is left out."""
+        """Returns the part as JSON values. Fields without a value are left out."""
         return self._to_dict("")
 
     def _to_dict(self, path: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Part:
 
     @classmethod
     def from_dict(cls: type[T], read: dict[str, Any]) -> T:
-        """The part that JSON says."""
+        """Creates the part from JSON values."""
         keys = {key: (attribute, how) for attribute, (key, how) in cls._parts.items()}
         fields: dict[str, Any] = {}
         extra: dict[str, Any] = {}
@@ -70,7 +70,7 @@ class Part:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a value says nothing: it is the default of its field."""
+    """Returns True if a value is the default of its field."""
     if isinstance(value, Part):
         return not value.to_dict()
     return value is False or (isinstance(value, (str, list, dict)) and not value)
@@ -88,7 +88,7 @@ def _written(value: Any, path: str) -> Any:
         return f"{nanos}ns"
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    # Numbers of other libraries.
+    # Numbers of other libraries are converted.
     for convert in ("item", "__index__", "__float__"):
         if hasattr(value, convert) and not isinstance(value, type):
             return _written(getattr(value, convert)(), path)

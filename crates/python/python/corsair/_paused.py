@@ -1,4 +1,4 @@
-"""What simulations have in common that stand still between calls."""
+"""The common base of simulations that are paused between calls."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Paused(Generic[Native]):
 
     @property
     def now(self) -> float:
-        """The virtual time in seconds: all that is due until now has happened."""
+        """The virtual time in seconds. All events up to this time have happened."""
         return self._native.now
 
     @property
     def digest(self) -> str:
-        """A digest of every event so far: two simulations with the same digest did the same."""
+        """A digest of all events so far. Two simulations with the same digest had the same events."""
         return self._native.digest
 
     def close(self) -> None:
-        """Ends it without a result, and lets go of its actors."""
+        """Ends the simulation without a result, and releases its actors."""
         self._native.close()
 
     def __enter__(self: Self) -> Self:

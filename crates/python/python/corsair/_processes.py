@@ -33,11 +33,11 @@ def _cores() -> int:
 
 
 def in_processes(work: Callable[[Job], Made], jobs: Sequence[Job], workers: int | None = None) -> list[Made]:
-    """Does all jobs on this number of processes, by default one for each core, and returns the results in order."""
+    """Runs all jobs on this number of processes, by default one for each core. Returns the results in order."""
     processes = min(workers or _cores(), len(jobs))
     if processes == 1:
         return [work(job) for job in jobs]
-    # A forked process has the work, which can be any function; a spawned process imports it by name.
+    # A forked process inherits the function, which can be any function. A spawned process imports it by name.
     forks = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
     context = multiprocessing.get_context("fork" if forks else "spawn")
     begin: dict[str, Any] = {} if forks else {"initializer": _set_work, "initargs": (work,)}

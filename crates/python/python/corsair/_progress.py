@@ -1,4 +1,4 @@
-"""A bar that shows how far a run has come, in terminals and notebooks."""
+"""A progress bar in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Union
 
 Progress = Union[bool, Callable[[float], object], None]
-"""Whether to show a bar (None: where there is somebody to see it), or what is called with how much is done, 0 to 1."""
+"""True to show a bar, or a function of the progress from 0 to 1. None: a bar on terminals and in notebooks."""
 
 # Runs shorter than this show no bar.
 PATIENCE = 1.0
@@ -18,7 +18,7 @@ WIDTH = 40
 
 
 class Bar:
-    """Shows itself after a second, and goes when it is over."""
+    """A progress bar that appears after a second and disappears at the end."""
 
     def __init__(self, what: str, forced: bool) -> None:
         self._what = what
@@ -52,7 +52,7 @@ class Bar:
         return f'{self._what} <progress value="{done:.3f}" max="1" style="width: 30em"></progress> {done:.0%}'
 
     def _show(self, text: str) -> None:
-        # It is there, or this were no notebook.
+        # A notebook always has IPython.
         shown = importlib.import_module("IPython.display")
         if self._handle is None:
             self._handle = shown.display(shown.HTML(text), display_id=True)
@@ -61,7 +61,7 @@ class Bar:
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook."""
+    """Returns True in the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     if ipython is None:
         return False
@@ -71,7 +71,7 @@ def in_notebook() -> bool:
 
 @contextlib.contextmanager
 def shown(progress: Progress, what: str) -> Iterator[Callable[[float], object] | None]:
-    """What is called with how much is done, if anything is; a bar goes at the end."""
+    """Returns the function that is called with the progress, if there is one. A bar disappears at the end."""
     if callable(progress):
         yield progress
         return

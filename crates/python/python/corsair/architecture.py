@@ -1,4 +1,4 @@
-"""Architectures: what is simulated, as plain objects."""
+"""Architectures as plain objects."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from ._part import Part
 from .definition import Definition, Distribution, Service
 
 Source = Union["Architecture", str, "os.PathLike[str]"]
-"""An architecture, or the name of one: a built-in's, a file's that ends in .json, or NAME of json_arch/NAME_arch.json."""
+"""An architecture, or its name: a built-in name, a path that ends in .json, or NAME for json_arch/NAME_arch.json."""
 
 
 @dataclass(slots=True)
 class Architecture(Definition):
-    """An architecture: its services, and what each depends on.
+    """An architecture: its services, and their dependencies.
 
     >>> shop = Architecture.built_in("lamp")
     >>> shop["webserver"].count = 12
     >>> shop.check()
 
-    Fields are those of the JSON; `corsair.Service` and its like are the parts. A field that does not exist is refused
-    when it is set, and what makes no sense when it is run, or by `check`: `corsair.ArchitectureError` says where.
+    The fields are those of the JSON; the parts are classes such as `corsair.Service`. An unknown field is refused when it
+    is set. An invalid value is refused by `check` and when the architecture is run, with a `corsair.ArchitectureError`
+    that names its position.
     """
 
     _source: tuple[str, str, dict[str, Any]] | None = field(default=None, repr=False, compare=False, kw_only=True)
@@ -37,9 +38,9 @@ class Architecture(Definition):
 
     @classmethod
     def from_json(cls, source: str | bytes | os.PathLike[str]) -> Architecture:
-        """An architecture from a text of JSON, or from a file that has it.
+        """Reads an architecture from JSON text, or from a JSON file.
 
-        Raises ArchitectureError for what makes no sense, with line, path and the nearest right name.
+        Raises ArchitectureError if it is invalid. The error has the line, the path and the nearest valid name.
         """
         if isinstance(source, bytes):
             source = source.decode()
@@ -49,22 +50,22 @@ class Architecture(Definition):
 
     @classmethod
     def built_in(cls, name: str) -> Architecture:
-        """A built-in architecture; `Architecture.built_ins()` lists them."""
+        """Returns a built-in architecture. `Architecture.built_ins()` lists their names."""
         return cls._of(*_corsair.built_in_text(name))
 
     @staticmethod
     def built_ins() -> list[str]:
-        """The names of the built-in architectures."""
+        """Returns the names of the built-in architectures."""
         return _corsair.built_ins()
 
     @classmethod
     def find(cls, name: str, directory: str | os.PathLike[str] = "json_arch") -> Architecture:
-        """The architecture of this name, as the command finds it: DIRECTORY/NAME_arch.json, or a built-in."""
+        """Finds an architecture by name, like the command: DIRECTORY/NAME_arch.json, or a built-in architecture."""
         return cls._of(*_corsair.find(name, Path(directory)))
 
     @classmethod
     def of(cls, source: Source) -> Architecture:
-        """The architecture itself, or the one of this name or file."""
+        """Returns the given architecture, or the architecture with this name or in this file."""
         if isinstance(source, Architecture):
             return source
         if isinstance(source, Definition):
@@ -82,7 +83,7 @@ class Architecture(Definition):
         return made
 
     def __getitem__(self, name: str) -> Service:
-        """The service of this name."""
+        """Returns the service with this name."""
         for service in self.services:
             if service.name == name:
                 return service
@@ -95,11 +96,11 @@ class Architecture(Definition):
         return [service.name for service in self.services]
 
     def check(self) -> None:
-        """Raises ArchitectureError if it makes no sense: what, where, and the nearest right name."""
+        """Raises ArchitectureError if the architecture is invalid, with the position and the nearest valid name."""
         _corsair.check(*self._text())
 
     def to_json(self) -> str:
-        """The definition as a file has it, a line for each service. It is checked."""
+        """Returns the definition as in a file, with one line for each service. The definition is checked."""
         self.check()
         written = self.to_dict()
         services = [json.dumps(service, ensure_ascii=False) for service in written["services"]]
@@ -108,12 +109,12 @@ class Architecture(Definition):
         return head.replace('"services": []', f'"services": [\n{lines}\n  ]') + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file, which the command takes as well. It is checked."""
+        """Writes the definition to a file, which the command line can read. The definition is checked."""
         text = self.to_json()
         Path(path).write_text(text, encoding="utf-8")
 
     def _text(self) -> tuple[str, str]:
-        """The text of the definition, and what errors call it: as it was read, unless it was changed since."""
+        """Returns the text of the definition (the original text if it is unchanged), and its name in errors."""
         written = self.to_dict()
         if self._source is not None and self._source[2] == written:
             return self._source[0], self._source[1]
@@ -121,7 +122,7 @@ class Architecture(Definition):
             text = json.dumps(written, indent=1, ensure_ascii=False, allow_nan=False)
         except ValueError as error:
             raise _corsair.ArchitectureError(f"the architecture has a number that is none: {error}") from None
-        # Paths to files are relative to where the definition was read.
+        # Paths in a definition are relative to the directory of its file.
         directory = os.path.dirname(self._source[1]) if self._source is not None else ""
         return text, os.path.join(directory, "the architecture")
 
@@ -143,12 +144,12 @@ def _json_path(source: Any) -> str:
 
 
 def exponential(mean: str) -> Distribution:
-    """Memoryless times with this mean, such as "2ms"."""
+    """Exponentially distributed (memoryless) times with this mean, for example "2ms"."""
     return {"exponential": mean}
 
 
 def uniform(low: str, high: str) -> Distribution:
-    """Anything from one time to another, all alike."""
+    """Times between two limits, uniformly distributed."""
     return {"uniform": [low, high]}
 
 
@@ -158,32 +159,32 @@ def lognormal(median: str, sigma: float) -> Distribution:
 
 
 def normal(mean: str, deviation: str) -> Distribution:
-    """Normally distributed times; what would be below zero is zero."""
+    """Normally distributed times; negative values become zero."""
     return {"normal": {"mean": mean, "deviation": deviation}}
 
 
 def pareto(least: str, shape: float) -> Distribution:
-    """Times from the least one on, with a tail that falls as a power."""
+    """Pareto distributed times: at least `least`, with a tail that falls as a power."""
     return {"pareto": {"least": least, "shape": shape}}
 
 
 def weibull(scale: str, shape: float) -> Distribution:
-    """Weibull's distribution: a shape above 1 for what wears out, below 1 for what settles in."""
+    """Weibull distributed times: a shape above 1 for wear-out, below 1 for early failures."""
     return {"weibull": {"scale": scale, "shape": shape}}
 
 
 def gamma(scale: str, shape: float) -> Distribution:
-    """The gamma distribution, whose mean is scale times shape; with a whole shape, Erlang's."""
+    """Gamma distributed times with the mean scale times shape. If the shape is a whole number, Erlang's distribution."""
     return {"gamma": {"scale": scale, "shape": shape}}
 
 
 def empirical(times: Iterable[str]) -> Distribution:
-    """Each of these times as often as any other."""
+    """A random choice among these times, with equal probability."""
     return {"empirical": list(times)}
 
 
 def percentiles(points: Mapping[float | str, str]) -> Distribution:
-    """A curve through measured percentiles, such as {50: "2ms", 99: "20ms"}."""
+    """A distribution through measured percentiles, for example {50: "2ms", 99: "20ms"}."""
     return {"percentiles": {f"{part:g}" if not isinstance(part, str) else part: time for part, time in points.items()}}
 
 

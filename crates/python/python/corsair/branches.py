@@ -26,20 +26,20 @@ def fork(
     until: Time | None = None,
     workers: int | None = None,
 ) -> Table:
-    """Runs branches of one saved run, each with several seeds, and returns a row for each run.
+    """Runs branches of one saved run, each with several seeds. Returns a table with a row for each run.
 
     directory  the directory given as `checkpoint_dir`, or one of the checkpoints in it
-    branches   the fields that each branch sets, by its name, as `set` of `resume`; of a `Simulation` of actors, a function
+    branches   by name, the fields that each branch sets, as for `set` of `resume`. For a `Simulation` of actors, a function
                that takes the restored simulation, runs it, and returns a number or a dict of numbers by name
-    seeds      how many runs of each branch; the first continues the random numbers of the saved run
-    until      stop at this point of virtual time
-    workers    how many runs at once; by default one for each core
+    seeds      the number of runs of each branch; the first run continues the random numbers of the saved run
+    until      the virtual time at which the runs stop
+    workers    the number of parallel runs; by default one for each core
 
     The first branch of an architecture is "as saved". Each row has the branch, the seed, and the counts and percentiles of
-    the whole run, or what the function has returned.
+    the complete run, or the numbers that the function has returned.
     """
     if seeds < 1:
-        raise ValueError(f"{seeds} seeds make no run; give 1 or more")
+        raise ValueError(f"{seeds} seeds give no runs; give 1 or more")
     about = json.loads(_corsair.SavedCheckpoint(Path(directory)).about)
     if "actors" in about:
         if until is not None:
@@ -54,7 +54,7 @@ def _fork_actors(
     directory: str | os.PathLike[str], branches: Mapping[str, Any], first: int, seeds: int, workers: int | None
 ) -> list[dict[str, Any]]:
     if not branches:
-        raise ValueError("branches: there is none; give a function that takes the simulation and runs it")
+        raise ValueError("branches: there are none; give a function that takes the simulation and runs it")
     for name, branch in branches.items():
         if not callable(branch):
             raise TypeError(f"branches: '{name}' is a {type(branch).__name__}; give a function that takes the simulation and runs it")
@@ -76,7 +76,7 @@ def _fork_services(
 
     def measure(job: tuple[str, Mapping[str, Any], int]) -> dict[str, Any]:
         name, fields, repeat = job
-        # Branches have their random numbers in common, so that chance makes no difference between them.
+        # Branches use the same random numbers, so that random variation does not affect their comparison.
         seed = None if repeat == 0 else first + repeat
         saved = _corsair.SavedCheckpoint(Path(directory))
         about = RunDescription.of(saved, 1)

@@ -1,4 +1,4 @@
-"""Runs, sweeps, comparisons and searches: the commands of corsair as functions, with the same names and numbers."""
+"""Runs, sweeps, comparisons and searches: the commands of corsair as functions, with the same names and results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .result import Capacity, Comparison, Graph, Instances, Learned, Result
 from .saving import RunDescription, Saving, Time, Times
 
 Values = Union[str, Iterable[Any]]
-"""The values of a field: a list, or text as the command takes it, such as "1,2,4", "1..8" or "10..100..10"."""
+"""The values of a field: a list, or text in the syntax of the command line, such as "1,2,4", "1..8" or "10..100..10"."""
 
 FlowFormat = Literal["otlp", "zipkin1", "zipkin2"]
 
@@ -50,25 +50,26 @@ def run(
     The result is the same for any number of `workers`, which are threads. Other threads of Python run during the
     simulation, and Ctrl-C ends it.
 
-    duration    how long the load lasts, in virtual seconds
-    workers     one for each core if left out, and fewer where there are few instances
-    load        what comes in, instead of what the definition says: "poisson 300/s", as for --load
-    seed        where all random numbers come from
-    population  how many per cent of the definition's instances there are
-    regions     into how many regions it goes
-    warm_up     the first part of the load that is not counted
-    interval    how long the slices of the timeline are; a hundredth of the duration if left out, 0: no timeline
-    latency     how long messages travel, wherever they go
-    chat        entry points without a load of their own make a request once in so long
-    poll        how often instances ask their registry
-    graph       keep who called whom
-    flows       keep every request and answer between two instances
-    out         a directory for the graph and the flows as files, as the command writes them
-    flow_format what the file of flows is
-    checkpoint_every  period of checkpoints on the wall clock; `resume` continues from one
-    checkpoint_at     points of virtual time at which the run is saved
-    checkpoint_dir    directory of the checkpoints
-    progress    show a bar: by default where there is somebody to see it; or a function of how much is done, 0 to 1
+    duration    the duration of the load in virtual seconds
+    workers     the number of threads; by default one for each core, and fewer for few instances
+    load        the load of entry points, which replaces the load of the definition: "poisson 300/s", as for --load
+    seed        the seed of all random numbers
+    population  the percentage of the definition's instances
+    regions     the number of regions
+    warm_up     the first part of the load, which is not counted
+    interval    the length of the slices of the timeline; by default a hundredth of the duration; 0: no timeline
+    latency     the latency of all messages, which replaces the latencies of the definition
+    chat        the time between requests of entry points without a load in the definition
+    poll        the interval at which instances poll their registry
+    graph       True to record the graph of calls
+    flows       True to record all requests and answers between two instances
+    out         a directory for the graph and the flows, as files in the formats of the command
+    flow_format the format of the file of flows
+    checkpoint_every  the interval of checkpoints on the wall clock; `resume` continues from a checkpoint
+    checkpoint_at     the points of virtual time at which the run is saved
+    checkpoint_dir    the directory of the checkpoints
+    progress    True to show a bar, or a function that is called with the progress from 0 to 1; by default a bar is shown on
+                terminals and in notebooks
     """
     source = Architecture.of(arch)
     arguments = run_arguments(
@@ -97,12 +98,12 @@ def resume(
     """Resumes a saved run. The result equals the result of an uninterrupted run.
 
     directory       the directory given as `checkpoint_dir`, or one of the checkpoints in it
-    until           stop at this point of virtual time, and return what has happened so far
-    seed_from_here  draw the random numbers of another seed from here on: a branch, which has a directory of its own
-                    beside the checkpoint for its own checkpoints and files
-    set             values of fields of the definition from here on, as for `sweep`, and "load" as a percentage of the
-                    load, "150%": a branch, which saves no checkpoints
-    checkpoint_…    when and where the run is saved from here on; as before if left out
+    until           the virtual time at which the run stops; the result is then partial
+    seed_from_here  the seed of later random numbers. This makes a branch, whose checkpoints and files are in a separate
+                    directory beside the checkpoint
+    set             new values of fields of the definition, as for `sweep`, and "load" as a percentage of the load, for
+                    example "150%". This makes a branch, which saves no checkpoints
+    checkpoint_…    the times and the directory of later checkpoints; by default as in the saved run
     """
     saved = _corsair.SavedCheckpoint(Path(directory))
     about = RunDescription.of(saved, workers)
@@ -135,7 +136,7 @@ def run_saved(
     progress: Progress,
     fields: Sequence[tuple[str, str]] = (),
 ) -> Result:
-    """Runs from the beginning or from a checkpoint, and saves the run on the way."""
+    """Runs from the beginning or from a checkpoint, and saves checkpoints."""
     stop = math.inf if until is None else _corsair.seconds(until)
     if saved is not None and stop < saved.time:
         raise ValueError(f"until: the run was saved at {saved.time} s and does not go back; give a later time")
@@ -159,7 +160,7 @@ def run_arguments(
     chat: Time | None,
     poll: Time | None,
 ) -> dict[str, Any]:
-    """What the native module takes by name, for a run of either kind."""
+    """Returns the arguments of the native module, by name, for a new or a resumed run."""
     return {
         "duration": duration,
         "load": load,
@@ -178,7 +179,7 @@ def run_arguments(
 def recorded_arguments(
     graph: bool, flows: bool, out: str | os.PathLike[str] | None, flow_format: FlowFormat
 ) -> dict[str, Any]:
-    """The same of what is recorded beside the totals."""
+    """Returns the arguments of the native module, by name, for recordings in addition to the totals."""
     return {
         "graph": graph,
         "flows": flows,
@@ -188,7 +189,7 @@ def recorded_arguments(
 
 
 def result_of(ran: _corsair.RunResults) -> Result:
-    """What a native run has left, as a result."""
+    """Converts the result of a native run."""
     graph = Graph(ran.graph) if ran.graph is not None else None
     return Result(
         json.loads(ran.summary), ran.entries, ran.timeline, ran.flows, graph, ran.files, ran.remarks, ran.svg()
@@ -196,9 +197,9 @@ def result_of(ran: _corsair.RunResults) -> Result:
 
 
 class Sweep:
-    """The runs over a grid of fields of a definition, by number.
+    """The runs over a grid of field values of a definition, by number.
 
-    It can be pickled, so that other processes and machines make its runs: `sweep.measure(number)` is a row.
+    A sweep can be pickled, so that other processes and machines can make its runs: `sweep.measure(number)` returns a row.
     """
 
     def __init__(
@@ -232,21 +233,21 @@ class Sweep:
         return _sweep_again, self._made_of
 
     def __len__(self) -> int:
-        """How many runs there are."""
+        """Returns the number of runs."""
         return len(self._native)
 
     @property
     def fields(self) -> list[str]:
-        """The fields that are set."""
+        """The paths of the fields that are set."""
         return self._native.fields
 
     def run(self, number: int) -> tuple[dict[str, Any], int]:
-        """The fields and the seed of a run."""
+        """Returns the fields and the seed of a run."""
         values, seed = self._native.run(number)
         return dict(zip(self.fields, map(json.loads, values))), seed
 
     def measure(self, number: int) -> dict[str, Any]:
-        """Makes one run, on this thread, and returns its row."""
+        """Makes one run on this thread, and returns its row."""
         return self._row(number, self._native.measure(number))
 
     def measure_all(
@@ -256,14 +257,14 @@ class Sweep:
         workers: int | None = None,
         progress: Progress = None,
     ) -> Table:
-        """Makes all runs that the file `out` does not have, on `workers` threads, and returns a row for each."""
+        """Makes all runs that are not in the file `out`, on `workers` threads. Returns a row for each run."""
         with shown(progress, "sweep") as call:
             arguments = {"seed": 0, "workers": workers, "progress": call}
             made = self._native.measure_all(None if out is None else Path(out), arguments)
         return self.table(self._row(number, measured) for number, measured in enumerate(made))
 
     def table(self, rows: Iterable[Mapping[str, Any]]) -> Table:
-        """The table of rows that were made anywhere, in their order."""
+        """Combines rows, which may come from other processes, into a table, in their order."""
         names = ["definition", *self.fields, "seed", *_corsair.Sweep.names()]
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for row in rows:
@@ -301,22 +302,22 @@ def _values(path: str, values: Values) -> tuple[list[str] | None, str | None]:
 
 
 def field_json(path: str, value: Any) -> str:
-    """The value of a field as JSON; the error names the field."""
+    """Converts the value of a field to JSON. The error names the field."""
     try:
         return json.dumps(value.to_dict() if hasattr(value, "to_dict") else value, allow_nan=False, default=_number)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{path}: {value!r} is nothing that a field can have: {error}") from None
+        raise TypeError(f"{path}: {value!r} cannot be the value of a field: {error}") from None
 
 
 def _number(value: Any) -> Any:
-    """A number of another library."""
+    """Converts a number of another library."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{type(value).__name__} is neither number nor text")
 
 
 def _one_kind(values: list[Any]) -> None:
-    """Makes text of values of which some are no numbers."""
+    """Converts all values to text if some of them are not numbers."""
     kinds = {bool if isinstance(value, bool) else str if isinstance(value, str) else float for value in values if value is not None}
     if len(kinds) > 1:
         values[:] = [value if isinstance(value, str) else json.dumps(value) for value in values]
@@ -337,12 +338,12 @@ def sweep(
     regions: int = 1,
     progress: Progress = None,
 ) -> Table:
-    """Runs a grid of fields of a definition; a row for each run, as `corsair sweep` writes them.
+    """Runs a definition over a grid of field values. Returns a row for each run, as `corsair sweep` writes them.
 
     >>> sweep("lamp", {"services.webserver.count": [3, 6, 9]}, duration=2)["p99_seconds"]  # doctest: +SKIP
 
-    A field's path goes through keys and, in lists, through the name of an entry or its number from 0. With `out`, a
-    file that ends in .csv or .jsonl, the runs that it contains already are not repeated; the command can continue the same file.
+    The path of a field consists of keys and, for lists, of the name of an entry or its index from 0. With `out`, a file
+    that ends in .csv or .jsonl, runs that are already in the file are not repeated. The command can continue the same file.
     """
     grid = Sweep(
         arch,
@@ -374,9 +375,9 @@ def compare(
     regions: int = 1,
     progress: Progress = None,
 ) -> Comparison:
-    """Runs two architectures from the same seeds, in which the same requests come in at the same times.
+    """Runs two architectures with the same seeds, so that both receive the same requests at the same times.
 
-    The second is the first again if left out, with the fields of `set` and the load `load_b`.
+    The second architecture is by default the first one with the fields of `set` and the load `load_b`.
     """
     if b is None and not set and load_b is None:
         raise ValueError("both are the same; give a second architecture, set or load_b")
@@ -459,12 +460,12 @@ def capacity(
     regions: int = 1,
     progress: Progress = None,
 ) -> Capacity | Instances:
-    """Finds the highest load that keeps the 99th percentile within `limit` and failures within the share `errors`.
+    """Finds the highest load at which the 99th percentile is at most `limit` and the share of failures at most `errors`.
 
-    With `find="instances:web"`, how many instances of a service are needed for a load, at most `most`.
+    With `find="instances:web"`, finds the number of instances of a service that a load needs, up to `most`.
 
-    Loads from `from_load` to `to_load` requests a second at each entry point are tried, for at least `duration` virtual
-    seconds each, until the answer is as narrow as the share `precision`.
+    The search tries loads from `from_load` to `to_load` requests per second at each entry point, each for at least
+    `duration` virtual seconds, until the relative precision of the answer is `precision`.
     """
     source = Architecture.of(arch)
     arguments: dict[str, Any] = {
@@ -484,7 +485,7 @@ def capacity(
     }
     what, _, service = (find or "").partition(":")
     if find is not None and (what != "instances" or not service):
-        raise ValueError(f"find: '{find}' cannot be looked for; write it as instances:web")
+        raise ValueError(f"find: '{find}' is not a search; write for example instances:web")
     with shown(progress, "capacity") as call:
         arguments["progress"] = call
         if find is not None:
@@ -502,7 +503,7 @@ def learn(
 ) -> Learned:
     """Learns an architecture from files of traces: OTLP/JSON, Zipkin's JSON of both versions, or Jaeger's JSON.
 
-    Then it runs what it has learned for as long, and compares its response times with the recorded ones.
+    Then it runs the learned architecture for as long as the recording, and compares the response times.
     """
     files = [traces] if isinstance(traces, (str, os.PathLike)) else list(traces)
     if not files:

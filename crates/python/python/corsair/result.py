@@ -1,4 +1,4 @@
-"""What runs and searches have found."""
+"""The results of runs and searches."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .architecture import Architecture
 T = TypeVar("T")
 
 Summary = dict[str, Any]
-"""What was found, in the names of the command."""
+"""A result, with the field names of the command's JSON."""
 
 
 def duration_text(seconds: float) -> str:
-    """A time for people, to three digits: 8.96ms."""
+    """Formats a time with three digits: 8.96ms."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
         if seconds >= size:
             return f"{seconds / size:.3g}{unit}"
@@ -26,19 +26,19 @@ def duration_text(seconds: float) -> str:
 
 
 class Graph:
-    """Who called whom in a run: the nodes and edges of its GraphJSON."""
+    """The graph of calls in a run: the nodes and edges of its GraphJSON."""
 
     def __init__(self, text: str) -> None:
         self.json = text
         """The text of the graph file, as the command writes it."""
         events = json.loads(text)["graph"]
         self.nodes: list[dict[str, Any]] = [event for event in events if "node" in event]
-        """The nodes: name, package, and when each appeared."""
+        """The nodes: name, package, and the time at which each appeared."""
         self.edges: list[tuple[str, str]] = [(event["source"], event["target"]) for event in events if "edge" in event]
-        """Pairs of names: who may call whom."""
+        """The edges as pairs of names: caller and called instance."""
 
     def to_dict(self) -> dict[str, list[str]]:
-        """The names that each node has edges to."""
+        """Returns the names of the nodes that each node calls."""
         targets: dict[str, list[str]] = {node["node"]: [] for node in self.nodes}
         for source, target in self.edges:
             targets.setdefault(source, []).append(target)
@@ -49,7 +49,7 @@ class Graph:
 
 
 class Result:
-    """The results of a run. In a notebook they draw themselves."""
+    """The results of a run, which a notebook displays as a picture."""
 
     def __init__(
         self,
@@ -63,49 +63,49 @@ class Result:
         svg: str | None,
     ) -> None:
         self.summary = summary
-        """Everything in numbers, in the names of the command's `--format json`."""
+        """All results as numbers, with the names of the command's `--format json`."""
         self.entries: Mapping[str, Entry] = entries
-        """What came in at each entry point: counts, percentiles, response times."""
+        """The requests of each entry point: counts, percentiles, response times."""
         self._timeline, self._flows, self._graph = timeline, flows, graph
         self.files = files
-        """Files that were written, where a directory was named."""
+        """The files that were written, if a directory was given."""
         self.remarks = remarks
         """Remarks on the run that are not errors."""
         self._svg = svg
 
     @property
     def timeline(self) -> Table:
-        """What happened in each interval, by service and zone: requests, errors, percentiles, queues, use."""
+        """The results for each interval, by service and zone: requests, errors, percentiles, queues, utilisation."""
         return _kept(self._timeline, "what happened over time", "leave interval=0 out")
 
     @property
     def flows(self) -> Table:
-        """Every request and answer between two instances, as a span with both of its ends."""
+        """All requests and answers between two instances, as spans with both ends."""
         return _kept(self._flows, "its flows", "give flows=True")
 
     @property
     def graph(self) -> Graph:
-        """Who called whom."""
+        """The graph of calls."""
         return _kept(self._graph, "its graph", "give graph=True")
 
     @property
     def digest(self) -> str:
-        """A digest of every event: two runs with the same digest did the same."""
+        """A digest of all events. Two runs with the same digest had the same events."""
         return str(self.summary["digest"])
 
     @property
     def entry(self) -> Entry:
-        """The entry point, where there is one."""
+        """The only entry point."""
         if len(self.entries) == 1:
             return next(iter(self.entries.values()))
         raise LookupError(f"there are {len(self.entries)} entry points ({', '.join(self.entries)}); take one of entries")
 
     def percentile(self, part: float) -> float:
-        """The response time in seconds that a part of the requests, from 0 to 1, does not exceed, at the entry point."""
+        """Returns the response time in seconds that a fraction of the requests, from 0 to 1, does not exceed."""
         return self.entry.percentile(part)
 
     def percentiles(self, parts: tuple[float, ...] = (0.5, 0.9, 0.99, 0.999)) -> Table:
-        """Percentiles of response times at each entry point, and of each kind of request where there are several."""
+        """Percentiles of response times at each entry point, and for each kind of request if there are several."""
         rows: dict[str, list[Any]] = {"entry": [], "kind": [], "requests": []}
         rows |= {_column(part): [] for part in parts}
         for name, entry in self.entries.items():
@@ -120,20 +120,20 @@ class Result:
 
     @property
     def services(self) -> Table:
-        """What each service did, and where the time went: a row for each."""
+        """The totals of each service, and the time that requests spend in it: a row for each service."""
         services: dict[str, dict[str, Any]] = self.summary["services_by_name"]
         keys: list[str] = []
         for service in services.values():
             keys += [key for key in service if key not in keys]
         rows: dict[str, list[Any]] = {"service": list(services)}
         for key in keys:
-            # Policies that did nothing are left out of the summary.
+            # The summary leaves out counters of policies that are zero.
             missing = None if key == "utilisation" else 0
             rows[key] = [service.get(key, missing) for service in services.values()]
         return Table(rows)
 
     def svg(self) -> str:
-        """The picture of what happened over time, as the command draws it."""
+        """The picture of the timeline, as the command draws it."""
         return _kept(self._svg, "what happened over time", "leave interval=0 out")
 
     def __repr__(self) -> str:
@@ -157,7 +157,7 @@ class Result:
 
 
 def _column(part: float) -> str:
-    """The column of a percentile, named as in all tables: p50_seconds, p999_seconds."""
+    """The column name of a percentile, as in all tables: p50_seconds, p999_seconds."""
     return f"p{part * 100:g}_seconds".replace(".", "")
 
 
@@ -171,43 +171,43 @@ def _at_least(entry: Entry, part: float) -> str:
 
 def _kept(what: T | None, name: str, how: str) -> T:
     if what is None:
-        raise LookupError(f"this run did not keep {name}; {how}")
+        raise LookupError(f"this run did not record {name}; {how}")
     return what
 
 
 class Capacity:
-    """The highest load that an architecture bears, found by simulation. In a notebook it draws itself."""
+    """The highest load that an architecture sustains, found by simulation. A notebook displays it as a picture."""
 
     def __init__(self, found: Summary, svg: str) -> None:
         self.found = found
-        """Everything, in the names of the command's `--format json`."""
+        """All results, with the names of the command's `--format json`."""
         self._svg = svg
 
     @property
     def load(self) -> float | None:
-        """The highest load that is borne, in requests a second at each entry point; None if not even the first is."""
+        """The highest sustained load, in requests per second at each entry point; None if no load is sustained."""
         load: float | None = self.found["load"]
         return load
 
     @property
     def between(self) -> tuple[float | None, float | None]:
-        """The highest load that is certainly borne, and the lowest that certainly is not."""
+        """The highest load that is certainly sustained, and the lowest load that certainly is not."""
         return self.found["load_least"], self.found["load_most"]
 
     @property
     def points(self) -> Table:
-        """The loads that were tried, a row for each."""
+        """The loads that were tried, one per row."""
         return _points(self.found["points"], self.found["slos"])
 
     @property
     def bottleneck(self) -> str | None:
-        """The service that is busiest at the highest load that is borne."""
+        """The service with the highest utilisation at the highest load that is sustained."""
         tried = [point for point in self.found["points"] if point["load"] == self.load]
         used: dict[str, float] = tried[0]["utilisations"] if tried else {}
         return max(used, key=lambda name: used[name]) if used else None
 
     def svg(self) -> str:
-        """Response times by load, as the command draws them."""
+        """The picture of response times by load, as the command draws it."""
         return self._svg
 
     def __repr__(self) -> str:
@@ -222,21 +222,21 @@ class Capacity:
 
 
 class Instances:
-    """How many instances of a service are needed for a load."""
+    """The number of instances of a service that a load needs."""
 
     def __init__(self, found: Summary) -> None:
         self.found = found
-        """Everything, in the names of the command's `--format json`."""
+        """All results, with the names of the command's `--format json`."""
 
     @property
     def instances(self) -> int | None:
-        """The smallest number that is enough; None if none that was tried is."""
+        """The smallest sufficient number; None if no number that was tried is sufficient."""
         count: int | None = self.found["instances"]
         return count
 
     @property
     def points(self) -> Table:
-        """The numbers that were tried, a row for each."""
+        """The numbers that were tried, one per row."""
         return _points(self.found["points"], self.found["slos"])
 
     def __repr__(self) -> str:
@@ -245,7 +245,7 @@ class Instances:
 
 
 def _points(points: list[dict[str, Any]], slos: list[str]) -> Table:
-    """A row for each load or number that was tried: a column for each objective, and for the utilisation of each service."""
+    """Returns a row for each load or number that was tried, with columns for objectives and utilisations."""
     services = sorted({name for point in points for name in point["utilisations"]})
     keys = [key for key in points[0] if key not in ("utilisations", "objectives")] if points else ["load"]
     rows: dict[str, list[Any]] = {key: [point[key] for point in points] for key in keys}
@@ -257,13 +257,13 @@ def _points(points: list[dict[str, Any]], slos: list[str]) -> Table:
 
 
 class Comparison:
-    """Two architectures side by side, from the same seeds. In a notebook it draws itself."""
+    """The comparison of two architectures with the same seeds. A notebook displays it as a picture."""
 
     def __init__(self, rows: list[dict[str, Any]], svg: str, seeds: int) -> None:
         self.rows = rows
-        """A row for each number, in the names of the command's `--format json`."""
+        """A row for each quantity, with the names of the command's `--format json`."""
         self.seeds = seeds
-        """From how many seeds both were run."""
+        """The number of seeds with which both were run."""
         self._svg = svg
 
     @property
@@ -272,17 +272,17 @@ class Comparison:
         return Table({key: [row[key] for row in self.rows] for key in self.rows[0]})
 
     def __getitem__(self, name: str) -> dict[str, Any]:
-        """The row of a number: requests, throughput, errors, mean_seconds, p50_seconds and so on."""
+        """Returns the row of a quantity: requests, throughput, errors, mean_seconds, p50_seconds and so on."""
         for row in self.rows:
             if row["name"] == name:
                 return row
-        raise KeyError(f"there is no number '{name}'; there are {', '.join(row['name'] for row in self.rows)}")
+        raise KeyError(f"there is no quantity '{name}'; there are {', '.join(row['name'] for row in self.rows)}")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
 
     def svg(self) -> str:
-        """By how many per cent the second differs, as the command draws it."""
+        """The picture of the differences in per cent, as the command draws it."""
         return self._svg
 
     def __repr__(self) -> str:
@@ -303,23 +303,23 @@ class Comparison:
 
 
 class Learned:
-    """What was learned from traces: an architecture, and how well it resembles them."""
+    """The result of learning from traces: an architecture, and its similarity to the recording."""
 
     def __init__(self, architecture: Architecture, found: Summary) -> None:
         self.architecture = architecture
-        """The architecture."""
+        """The learned architecture."""
         self.found = found
-        """Everything else, in the names of the command's `--format json`."""
+        """All other results, with the names of the command's `--format json`."""
 
     @property
     def remarks(self) -> list[str]:
-        """What cannot be known from the traces."""
+        """Sentences about facts that the traces do not contain."""
         remarks: list[str] = self.found["remarks"]
         return remarks
 
     @property
     def requests(self) -> Table:
-        """Each kind of request and quantile, recorded and simulated."""
+        """The recorded and simulated quantiles of each kind of request."""
         keys = ["entry", "kind", "recorded", "simulated", "distance"]
         rows: dict[str, list[Any]] = {key: [] for key in [*keys, "part", "recorded_seconds", "simulated_seconds"]}
         for kind in self.found["requests"]:

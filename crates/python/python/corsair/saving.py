@@ -1,4 +1,4 @@
-"""Checkpoints: runs that are saved on the way and resumed."""
+"""Checkpoints: runs that are saved while they run, and resumed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Times = Union[Time, Iterable[Time]]
 
 @dataclass(frozen=True)
 class Saving:
-    """When a run is saved, and where."""
+    """The times and the directory of checkpoints."""
 
     every: float | None
-    """How often, by the clock, in seconds."""
+    """The interval of checkpoints on the wall clock, in seconds."""
     at: list[float]
-    """At which points of virtual time, in order."""
+    """The points of virtual time at which the run is saved, in order."""
     directory: Path
 
     @staticmethod
@@ -44,13 +44,13 @@ class Saving:
         return Saving(seconds, sorted(_seconds("checkpoint_at", one) for one in times), Path(directory))
 
     def __bool__(self) -> bool:
-        """True if the run is saved at all."""
+        """Returns True if any checkpoints are saved."""
         return self.every is not None or bool(self.at)
 
     def drive(
         self, live: _corsair.Live, about: str, until: float, progress: Callable[[float], object] | None
     ) -> None:
-        """Runs to the end or to a time, and saves the run on the way."""
+        """Runs to the end or to a time, and saves checkpoints."""
         stop = None if math.isinf(until) else until
         missed = live.drive(stop, (self.every, self.at, self.directory), about, progress)
         if missed:
@@ -71,7 +71,7 @@ def _seconds(name: str, given: Any) -> float:
 
 @dataclass
 class RunDescription:
-    """The description of a run in its checkpoints: everything but its state."""
+    """The description of a run in its checkpoints: its architecture and arguments, without its state."""
 
     text: str
     file: str
@@ -95,16 +95,16 @@ class RunDescription:
         if "actors" in read:
             raise ValueError(f"{saved.below} has a simulation of actors; continue it by Simulation.restore")
         saving = Saving(read["every"], read["at"], Path(saved.below)) if "every" in read else None
-        # Older versions recorded nothing of runs that are saved.
+        # Checkpoints of older versions have no recordings.
         recorded = {"graph": False, "flows": False, "out": None, "flow_format": "otlp"}
         return RunDescription(read["arch"], read["file"], {**recorded, **read["arguments"], "workers": workers}, saving)
 
     def move_to(self, directory: Path) -> None:
-        """Lets a branch write its files below a directory of its own, so that those of its run stay as they are."""
+        """Moves the output of a branch to a separate directory, so that the files of the saved run are unchanged."""
         if self.arguments["out"] is not None:
             self.arguments["out"] = os.path.abspath(directory)
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Converts a value to a JSON value."""
     return _corsair.seconds(value) if isinstance(value, datetime.timedelta) else value

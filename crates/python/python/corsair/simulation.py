@@ -16,18 +16,18 @@ from .result import Result
 from .saving import RunDescription, Time
 
 Address = NewType("Address", int)
-"""The address of an actor: a number that no other actor of the simulation ever has."""
+"""The address of an actor: a number that is unique within the simulation and never reused."""
 
 
 class Actor(Protocol):
-    """A class is an actor if it has `on`; a method `start(self, ctx)`, if there is one, is called at its beginning."""
+    """An actor has a method `on`, and optionally `start(self, ctx)`, which is called at the beginning."""
 
     def on(self, message: Any, ctx: Context, /) -> None:
-        """Handles a message. Whatever it sends leaves at the time of the message."""
+        """Handles a message. Messages that it sends leave at the time of this message."""
 
 
 class Simulation(Paused[_corsair.Simulation]):
-    """Actors written in Python, in virtual time: deterministic, on the thread that calls.
+    """Actors written in Python, in virtual time. The simulation is deterministic, and runs on the calling thread.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -49,11 +49,11 @@ class Simulation(Paused[_corsair.Simulation]):
     >>> simulation.actor(counter).seen, simulation.now
     (10, 9.5)
 
-    seed         where all random numbers come from
-    latency      how long messages travel, at least "1ns"
-    most_actors  the largest number of actors
+    seed         the seed of all random numbers
+    latency      the latency of messages, at least "1ns"
+    most_actors  the maximum number of actors
 
-    An exception of an actor ends the simulation; the call that advances it raises the exception.
+    An exception of an actor ends the simulation. The call that advances the simulation raises the exception.
     """
 
     def __init__(self, *, seed: int = 0, latency: Time = "1us", most_actors: int = 65_536) -> None:
@@ -72,10 +72,10 @@ class Simulation(Paused[_corsair.Simulation]):
     def restore(
         cls, directory: str | os.PathLike[str] = "checkpoints", seed_from_here: int | None = None
     ) -> Simulation:
-        """Restores a saved simulation, in this process or another; with `seed_from_here`, as a branch of it.
+        """Restores a saved simulation, in this process or another. With `seed_from_here`, restores it as a branch.
 
-        The restored simulation does what the saved one would have done. Its classes must be where they were when it was
-        saved. Reading a checkpoint runs code that its pickle names: restore only files that you trust.
+        The restored simulation has the same future as the saved one. Its classes must have the same module and name as when
+        it was saved. Reading a checkpoint runs code that its pickle names, so restore only files that you trust.
         """
         saved = _corsair.SavedCheckpoint(Path(directory))
         arguments = json.loads(saved.about).get("actors")
@@ -87,12 +87,12 @@ class Simulation(Paused[_corsair.Simulation]):
         return made
 
     def checkpoint(self, directory: str | os.PathLike[str] | None = None) -> Path:
-        """Saves the simulation below a directory and returns the checkpoint, where `restore` continues.
+        """Saves the simulation below a directory, and returns the path of the checkpoint for `restore`.
 
-        Actors and messages are saved by pickle. Raises PicklingError with the actor, the class and the field that pickle
-        refuses. Global variables, class attributes and the state of the module `random` are not saved, and sets may be
-        restored in another order. The directory is `checkpoints` if left out; of a restored simulation it is where it was
-        saved, and a branch has its own. One that has checkpoints of another run is refused.
+        Actors and messages are saved by pickle. Raises PicklingError with the actor, the class and the field that cannot be
+        pickled. Global variables, class attributes and the state of the module `random` are not saved, and sets may be restored
+        in another order. The default directory is `checkpoints`; for a restored simulation, the directory of its checkpoint;
+        for a branch, a separate directory. A directory with checkpoints of another run is refused.
         """
         below = self._directory if directory is None else Path(directory)
         return self._native.checkpoint(below, json.dumps({"actors": self._arguments}))
@@ -102,7 +102,7 @@ class Simulation(Paused[_corsair.Simulation]):
         return Address(self._native.spawn(actor, name))
 
     def send(self, to: int, message: object, at: Time | None = None) -> None:
-        """Sends a message from outside, to arrive at a later time; without a time, immediately after now."""
+        """Sends a message from outside, which arrives at a later time, or without a time as the next event."""
         self._native.send(to, message, at)
 
     def run_until(self, time: Time) -> None:
@@ -114,12 +114,12 @@ class Simulation(Paused[_corsair.Simulation]):
         self._native.run_until(self.now + time)
 
     def run(self) -> None:
-        """Runs until no events are left. Never returns if an actor sets a timer again and again."""
+        """Runs until no events are left. Never returns if an actor sets timers forever."""
         self._native.run()
 
     @property
     def next(self) -> float | None:
-        """Time of the next event in seconds; None if no events are left."""
+        """The time of the next event in seconds; None if no events are left."""
         return self._native.next
 
     def actor(self, which: int | str) -> Any:
@@ -127,12 +127,12 @@ class Simulation(Paused[_corsair.Simulation]):
         return self._native.actor(which)
 
     def find(self, name: str) -> Address | None:
-        """The address of the actor of this name."""
+        """Returns the address of the actor with this name."""
         found = self._native.find(name)
         return None if found is None else Address(found)
 
     def name(self, address: int) -> str:
-        """The name of an actor."""
+        """Returns the name of an actor."""
         return self._native.name(address)
 
     @property
@@ -142,15 +142,15 @@ class Simulation(Paused[_corsair.Simulation]):
 
     @property
     def counters(self) -> dict[str, int]:
-        """What actors have counted."""
+        """The counters of all actors, by name."""
         return self._native.counters
 
     def observations(self, name: str) -> Table:
-        """What actors have observed under a name: columns seconds and value."""
+        """Returns the observations of actors under a name, as a table with the columns seconds and value."""
         return self._native.observations(name)
 
     def report(self) -> dict[str, Any]:
-        """What has happened so far, in numbers."""
+        """Returns statistics about the simulation so far."""
         return self._native.report()
 
 
@@ -198,9 +198,9 @@ class ServiceSimulation(Paused[_corsair.Live]):
         workers: int = 1,
         seed_from_here: int | None = None,
     ) -> ServiceSimulation:
-        """Restores a saved simulation, in this process or another; with `seed_from_here`, as a branch of it.
+        """Restores a saved simulation, in this process or another. With `seed_from_here`, restores it as a branch.
 
-        A branch has a directory of its own beside the checkpoint for its own checkpoints and files.
+        The checkpoints and files of a branch are in a separate directory beside the checkpoint.
         """
         saved = _corsair.SavedCheckpoint(Path(directory))
         made = cls.__new__(cls)
@@ -214,9 +214,9 @@ class ServiceSimulation(Paused[_corsair.Live]):
         return made
 
     def checkpoint(self, directory: str | os.PathLike[str] | None = None) -> Path:
-        """Saves the simulation below a directory and returns the checkpoint: `restore` and `resume` continue there.
+        """Saves the simulation below a directory, and returns the path of the checkpoint for `restore` and `resume`.
 
-        The directory is `checkpoints` if left out, or that of the branch. One that has checkpoints of another run is
+        The default directory is `checkpoints`, or the directory of the branch. A directory with checkpoints of another run is
         refused.
         """
         below = self._directory if directory is None else Path(directory)
@@ -224,12 +224,12 @@ class ServiceSimulation(Paused[_corsair.Live]):
 
     @property
     def instances(self) -> list[str]:
-        """The names of the instances; a service that has only one may be called by its own."""
+        """The names of the instances. A service with one instance can also be called by the name of the service."""
         return self._native.instances
 
     @property
     def load(self) -> tuple[float, float]:
-        """When the load begins, a little after zero, and when it ends."""
+        """The times at which the load begins, slightly after zero, and ends."""
         return self._native.load
 
     @property
@@ -239,7 +239,7 @@ class ServiceSimulation(Paused[_corsair.Live]):
 
     @property
     def messages(self) -> int:
-        """Number of messages delivered so far."""
+        """The number of messages delivered so far."""
         return self._native.messages
 
     def run_until(self, time: Time) -> bool:
@@ -251,37 +251,37 @@ class ServiceSimulation(Paused[_corsair.Live]):
         return self._native.run_until(self.now + time)
 
     def state(self, instance: str) -> dict[str, Any] | None:
-        """The state of an instance in numbers; None before it has begun and after it has ended."""
+        """Returns the state of an instance as numbers; None before the instance has begun and after it has ended."""
         state = self._native.state(instance)
         return None if state is None else json.loads(state)
 
     def details(self, instance: str) -> dict[str, Any] | None:
-        """Everything about an instance: state, totals, whom it knows, requests under way."""
+        """Returns all details of an instance: state, totals, the instances that it can call, pending requests."""
         details = self._native.details(instance)
         return None if details is None else json.loads(details)
 
     def request(self, instance: str, endpoint: str | None = None, at: Time | None = None) -> int:
-        """Sends a request from outside: for an endpoint such as "cart/add", or for the value that all know."""
+        """Sends a request from outside, for an endpoint such as "cart/add", or for the value that all storage has."""
         return self._native.send(instance, endpoint, None, at)
 
     def put(self, instance: str, number: int, at: Time | None = None) -> int:
-        """Sends a value that is to be kept."""
+        """Sends a value to be stored."""
         return self._native.send(instance, None, number, at)
 
     def kill(self, instance: str, at: Time | None = None) -> None:
-        """It is gone: requests to it fail, and it leaves the registries."""
+        """Kills an instance: requests to it fail, and it leaves the registries."""
         self._native.command(instance, "kill", None, at)
 
     def revive(self, instance: str, at: Time | None = None) -> None:
-        """It is back, whatever killed it."""
+        """Revives a killed instance, whatever killed it."""
         self._native.command(instance, "revive", None, at)
 
     def pause(self, instance: str, at: Time | None = None) -> None:
-        """It does nothing; what arrives waits."""
+        """Pauses an instance: messages to it wait."""
         self._native.command(instance, "pause", None, at)
 
     def resume(self, instance: str, at: Time | None = None) -> None:
-        """Resumes a paused instance, whatever has paused it."""
+        """Resumes a paused instance, whatever paused it."""
         self._native.command(instance, "resume", None, at)
 
     def slow(self, instance: str, percent: int, at: Time | None = None) -> None:
@@ -289,11 +289,11 @@ class ServiceSimulation(Paused[_corsair.Live]):
         self._native.command(instance, "slow", percent, at)
 
     def partition(self, instance: str, at: Time | None = None) -> None:
-        """It is cut off from other zones."""
+        """Cuts an instance off from other zones."""
         self._native.command(instance, "partition", None, at)
 
     def rejoin(self, instance: str, at: Time | None = None) -> None:
-        """It is cut off no more."""
+        """Ends the partition of an instance."""
         self._native.command(instance, "rejoin", None, at)
 
     def scale_load(self, entry: str, percent: int, at: Time | None = None) -> None:

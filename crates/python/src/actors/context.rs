@@ -32,7 +32,7 @@ pub struct Current {
     pub now: u64,
 }
 
-/// An actor as it was spawned.
+/// A spawned actor that is written in Python.
 #[derive(Debug)]
 pub struct SpawnedActor {
     pub object: Py<PyAny>,
@@ -49,7 +49,7 @@ pub struct SpawnedActor {
 /// A timer that is set, or a free entry of the list of timers.
 #[derive(Debug, Default)]
 pub struct Timer {
-    /// The number of times this entry was used, which distinguishes a timer from later ones with the same entry.
+    /// The number of times that this entry was used. It distinguishes a timer from later timers with the same entry.
     pub uses: u32,
     pub message: Option<Py<PyAny>>,
     pub handle: Option<TimerHandle>,
@@ -78,7 +78,7 @@ pub struct Context {
     turns: u64,
     /// The time of the last turn in nanoseconds.
     pub last: u64,
-    /// True after the simulation: actors that the engine drops are then kept for inspection.
+    /// True after the simulation. Then actors that the engine drops are kept for inspection.
     is_over: bool,
 }
 
@@ -171,11 +171,11 @@ impl Context {
         }
     }
 
-    /// An actor has raised: the simulation ends.
+    /// Records that an actor has raised an exception, which ends the simulation.
     pub fn fail(&mut self, py: Python<'_>, actor: u32, now: u64, error: PyErr) {
         let name = self.name_of(actor);
         let note = format!("raised by {name} at {} s", now as f64 / 1e9);
-        // Notes are there from Python 3.11 on.
+        // Exceptions have notes only from Python 3.11 on.
         let _ = error.value(py).call_method1("add_note", (note,));
         self.failure.get_or_insert(error);
         self.failed = true;
@@ -217,7 +217,7 @@ impl Context {
         refuse_process(object, &on, "on")?;
         if self.actors.len() >= self.room as usize {
             return Err(PyRuntimeError::new_err(format!(
-                "the simulation has its limit of {} actors; make it with a larger most_actors",
+                "the simulation has its limit of {} actors; create it with a larger most_actors",
                 self.room
             )));
         }
@@ -226,7 +226,7 @@ impl Context {
             && self.names.insert(name.clone(), address).is_some()
         {
             return Err(PyValueError::new_err(format!(
-                "there is an actor '{name}' already"
+                "there is already an actor '{name}'"
             )));
         }
         let start = object
@@ -259,7 +259,7 @@ impl Context {
         })
     }
 
-    /// Whether an address was given out.
+    /// Checks that an actor was given this address.
     pub fn check(&self, address: u32) -> PyResult<()> {
         if (address as usize) < self.actors.len() {
             return Ok(());
@@ -417,19 +417,20 @@ fn nanos(given: &Bound<'_, PyAny>) -> PyResult<u64> {
 
 #[pymethods]
 impl Context {
-    /// The address of the actor whose turn it is.
+    /// The address of the actor that handles the message.
     #[getter]
     fn me(&self) -> PyResult<u32> {
         Ok(self.current()?.actor)
     }
 
-    /// Its name, or its number if it has no name.
+    /// The name of the actor, or its number if it has no name.
     #[getter]
     fn name(&self) -> PyResult<String> {
         Ok(self.name_of(self.current()?.actor))
     }
 
-    /// The sender of the message; None if it came from outside. A timer's message is the actor's own.
+    /// The sender of the message; None if the message came from outside. The sender of a timer's message is the actor
+    /// itself.
     #[getter]
     fn sender(&self) -> PyResult<Option<u32>> {
         Ok(self.current()?.sender)
@@ -463,7 +464,7 @@ impl Context {
         Ok(())
     }
 
-    /// Sends this actor a message after a time, to the nanosecond. Returns a handle for `cancel`.
+    /// Sends this actor a message after a delay, exact to the nanosecond. Returns a handle for `cancel`.
     fn after(&mut self, delay: &Bound<'_, PyAny>, message: Py<PyAny>) -> PyResult<u64> {
         let after = nanos(delay)?;
         self.set_timer(after, message, false)
@@ -473,7 +474,7 @@ impl Context {
     fn every(&mut self, period: &Bound<'_, PyAny>, message: Py<PyAny>) -> PyResult<u64> {
         let period = nanos(period)?;
         if period == 0 {
-            return Err(PyValueError::new_err("a period has at least a nanosecond"));
+            return Err(PyValueError::new_err("a period must be at least a nanosecond"));
         }
         self.set_timer(period, message, true)
     }
@@ -499,7 +500,7 @@ impl Context {
                 actor.free.push(token);
                 self.wishes.push(Wish::Cancel { handle });
             }
-            // It was set in this very turn: it is not set at all.
+            // The timer was set in the same turn, so it is dropped before it is set.
             None => {
                 self.wishes
                     .retain(|wish| !matches!(wish, Wish::Timer { token: of, .. } if *of == token));
@@ -531,7 +532,8 @@ impl Context {
         Ok(address)
     }
 
-    /// Ends another actor when this request reaches it, or ends this actor after the current message.
+    /// Stops an actor. This actor, which is the default, ends after the current message. Another actor ends when the
+    /// request reaches it.
     #[pyo3(signature = (who=None))]
     fn stop(&mut self, who: Option<u32>) -> PyResult<()> {
         let current = self.current()?;
@@ -573,7 +575,7 @@ impl Context {
         self.draw(Distribution::exponential(mean))
     }
 
-    /// A random number between two others.
+    /// A random number between `low` and `high`, uniformly distributed.
     fn uniform(&mut self, low: f64, high: f64) -> PyResult<f64> {
         self.draw(Distribution::uniform(low, high))
     }
@@ -588,17 +590,17 @@ impl Context {
         self.draw(Distribution::lognormal(median, sigma))
     }
 
-    /// A random number of Pareto's distribution.
+    /// A random number, Pareto distributed.
     fn pareto(&mut self, least: f64, shape: f64) -> PyResult<f64> {
         self.draw(Distribution::pareto(least, shape))
     }
 
-    /// A random number of Weibull's distribution.
+    /// A random number, Weibull distributed.
     fn weibull(&mut self, scale: f64, shape: f64) -> PyResult<f64> {
         self.draw(Distribution::weibull(scale, shape))
     }
 
-    /// A random number of the gamma distribution, whose mean is `scale * shape`.
+    /// A random number, gamma distributed with the mean `scale * shape`.
     fn gamma(&mut self, scale: f64, shape: f64) -> PyResult<f64> {
         self.draw(Distribution::gamma(scale, shape))
     }

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hasher;
 
-/// Values that are nested deeper are ignored.
+/// The maximum nesting depth. Deeper values are ignored.
 const DEEPEST: u32 = 8;
 
 /// The properties of a class.
 #[derive(Debug)]
 struct Class {
-    /// A reference to the class, so that no other class gets the same place in memory.
+    /// A reference to the class, which keeps its place in memory from being reused.
     _class: Py<PyType>,
     name: String,
     hash: u64,
@@ -41,16 +41,16 @@ enum Form {
     Opaque,
 }
 
-/// The classes of messages that were met.
+/// The classes of the messages that were encountered.
 #[derive(Debug, Default)]
 pub struct Classes {
     known: FxHashMap<usize, Class>,
-    /// Messages that were received before the simulation was restored, by the names of their classes.
+    /// The numbers of messages received before the simulation was restored, by class name.
     before: BTreeMap<String, u64>,
 }
 
 impl Classes {
-    /// The fingerprint of a message.
+    /// Returns the fingerprint of a message.
     pub fn fingerprint(&mut self, message: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut fingerprint = Fingerprint::new();
         self.add(message, &mut fingerprint, 0)?;

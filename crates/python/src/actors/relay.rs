@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// A message of Python's.
+/// A message between actors that are written in Python.
 #[derive(Debug)]
 pub struct Mail {
     /// The Python message; `None` starts the actor.
@@ -34,13 +34,13 @@ impl Message for Mail {
 /// The shared state of the simulation and its actors.
 #[derive(Debug)]
 pub struct SimulationState {
-    /// The engine's only reference to the context, so that the garbage collector can count it.
+    /// The engine's only reference to the context, which makes the reference visible to the garbage collector.
     context: Mutex<Option<Py<Context>>>,
     /// The address of the first actor.
     pub first: OnceLock<u32>,
     /// The time on the engine's clock at which the simulation's clock is zero.
     pub began: OnceLock<u64>,
-    /// The capacity for actors.
+    /// The maximum number of actors.
     pub room: u32,
 }
 
@@ -54,7 +54,7 @@ impl SimulationState {
         }
     }
 
-    /// The context, unless the simulation was closed.
+    /// Returns the context, unless the simulation was closed.
     pub fn context(&self, py: Python<'_>) -> Option<Py<Context>> {
         let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
         context.as_ref().map(|context| context.clone_ref(py))
@@ -77,7 +77,7 @@ impl SimulationState {
         }
     }
 
-    /// The engine's address of an actor.
+    /// Returns the engine's address of an actor.
     pub fn address(&self, actor: u32) -> Addr {
         match self.first.get() {
             Some(first) if actor < self.room => Addr::from_u32(first + actor),
@@ -91,14 +91,14 @@ impl SimulationState {
         (actor < self.room).then_some(actor)
     }
 
-    /// The time of the simulation.
+    /// Converts a time of the engine to a time of the simulation, in nanoseconds.
     pub fn since_began(&self, time: Time) -> u64 {
         time.as_nanos()
             .saturating_sub(self.began.get().copied().unwrap_or(0))
     }
 }
 
-/// The root actor: reserves addresses for all actors, and then waits forever.
+/// The root actor. It reserves addresses for all actors, and then waits forever.
 pub struct Root {
     has_spawned: bool,
     shared: Arc<SimulationState>,
@@ -256,7 +256,7 @@ impl Relay {
         self.fulfil(&mut noted, cx)
     }
 
-    /// Does the requests in order.
+    /// Carries out the requests in order.
     fn fulfil<C: EngineContext<Mail>>(&self, noted: &mut Context, cx: &mut C) -> Flow {
         let mut flow = Flow::Continue;
         let mut wishes = noted.wishes();

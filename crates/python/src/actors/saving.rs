@@ -1,8 +1,8 @@
 //! Checkpoints of actors written in Python.
 //!
 //! The engine writes its own state: events, timers, random streams. All Python objects are in one pickle, so that
-//! objects shared by actors and messages are shared again after a restore; everywhere else, an object is represented by
-//! its index in this pickle.
+//! objects that actors and messages share are shared again after a restore. In the engine's state, an object is
+//! represented by its index in the pickle.
 
 use super::context::{Context, SpawnedActor, Timer};
 use super::fingerprint::Classes;
@@ -28,7 +28,7 @@ const OBJECTS: &str = "objects";
 /// The state of a simulation in a checkpoint, without Python objects.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
-    /// The engine's address of the first actor, and the time on its clock when the simulation began.
+    /// The engine's address of the first actor, and the time on the engine's clock when the simulation began.
     pub first: u32,
     pub began: u64,
     /// The current time of the simulation in nanoseconds.
@@ -63,7 +63,7 @@ thread_local! {
     static MAIL: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lends the messages in flight to a function, and returns those that it leaves.
+/// Makes the messages in flight available while `act` runs. Returns its result and the messages afterwards.
 fn with_mail<T>(mail: Vec<Py<PyAny>>, act: impl FnOnce() -> T) -> (T, Vec<Py<PyAny>>) {
     MAIL.set(mail);
     let done = act();
@@ -107,7 +107,7 @@ pub fn kinds(shared: &Arc<SimulationState>) -> Kinds<Mail> {
         .with_script::<Root>(Arc::clone(shared))
 }
 
-/// The messages of an actor's timers.
+/// The message of each timer of an actor.
 type Messages = Vec<Option<Py<PyAny>>>;
 /// An actor in the pickle: its object, its method `on`, and the messages of its timers.
 type Object = (Py<PyAny>, Py<PyAny>, Messages);
@@ -218,7 +218,7 @@ impl Timer {
 /// Returns the error for files of a checkpoint that do not belong together.
 fn torn() -> PyErr {
     PyValueError::new_err(
-        "the checkpoint's objects are not those of its actors; resume from another checkpoint",
+        "the objects in the checkpoint do not match its actors; resume from another checkpoint",
     )
 }
 

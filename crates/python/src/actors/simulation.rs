@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Simulation {
     engine: Mutex<Life>,
     shared: Arc<SimulationState>,
-    /// The current time in nanoseconds: not the end of a window of the engine, but the time of the last event.
+    /// The current time in nanoseconds. It is the time of the last event, not the end of a window of the engine.
     now: AtomicU64,
     process: u32,
     /// The identity of a restored run.
@@ -39,7 +39,7 @@ enum Life {
     Over(String),
 }
 
-/// The largest number of actors, because each has a reserved address from the beginning.
+/// The maximum number of actors. It is limited because each has a reserved address from the beginning.
 const MOST_ACTORS: u32 = 16_000_000;
 
 impl Simulation {
@@ -71,7 +71,7 @@ impl Simulation {
         Ok(context.into_bound(py))
     }
 
-    /// Runs the engine with `on`. Raises the exception of an actor, or the error of a failed run.
+    /// Runs the engine with `on`. Returns the exception of an actor, or the error of a failed run.
     fn go(
         &self,
         py: Python<'_>,

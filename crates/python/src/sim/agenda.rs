@@ -54,7 +54,8 @@ impl Agenda {
         }
         let first = self.entries.swap_remove(0);
         let (mut at, count) = (0, self.entries.len());
-        // The last entry, now the first, most likely belongs near the end: it goes down without being compared.
+        // The last entry moves to the front. It most likely belongs near the end, so it moves down without being
+        // compared, and then up.
         while 2 * at + 2 < count {
             let (left, right) = (2 * at + 1, 2 * at + 2);
             let is_left = self.entries[left].precedes(py, &self.entries[right])?;

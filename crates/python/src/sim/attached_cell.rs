@@ -1,4 +1,4 @@
-//! Fields of Python's objects that change.
+//! Mutable fields of Python objects.
 
 #![allow(
     unsafe_code,
@@ -10,14 +10,14 @@ use pyo3::prelude::*;
 use std::cell::Cell;
 use std::fmt;
 
-/// A field that is read and written by the thread that is attached to the interpreter. As in a [`Cell`], no reference
-/// into the field leaves a method, so Python code that runs during the method can use the field as well.
+/// A field that is read and written by the thread that is attached to the interpreter. No method returns a reference to
+/// the contents (as with [`Cell`]), so Python code that runs during a method can use the field, too.
 #[derive(Default)]
 pub struct AttachedCell<T>(Cell<T>);
 
-// SAFETY: a thread needs the token `Python` for each method that takes `&self`, except `visit`. The module is loaded with
-// the interpreter's lock (`gil_used` in `lib.rs`) and into the main interpreter alone, so one thread at a time has a token.
-// That thread may be another one each time, hence `T: Send`.
+// SAFETY: every method that takes `&self`, except `visit`, needs the token `Python`. Only one thread at a time has a
+// token, because the module is loaded with the interpreter's lock (`gil_used` in `lib.rs`), and only into the main
+// interpreter. The token may move to another thread between two calls, which is sound because `T: Send`.
 unsafe impl<T: Send> Sync for AttachedCell<T> {}
 
 impl<T> AttachedCell<T> {
@@ -67,10 +67,10 @@ impl<T> AttachedCell<T> {
         self.0.get_mut()
     }
 
-    /// Shows the value to the garbage collector; for `__traverse__` alone.
+    /// Shows the value to the garbage collector; only for `__traverse__`.
     pub fn visit<R>(&self, show: impl FnOnce(&T) -> R) -> R {
-        // SAFETY: the collector calls `__traverse__` with the interpreter's lock, and runs no code of Python until it has
-        // returned. No reference into the cell exists, since no method lends one.
+        // SAFETY: the collector calls `__traverse__` with the interpreter's lock, and runs no Python code until it has
+        // returned. No other reference into the cell exists, because no method returns one.
         show(unsafe { &*self.0.as_ptr() })
     }
 }
@@ -82,7 +82,7 @@ impl<T> fmt::Debug for AttachedCell<T> {
 }
 
 impl<T> AttachedCell<Option<Py<T>>> {
-    /// The object, if there is one.
+    /// Returns the object, if there is one.
     #[inline]
     pub fn object<'py>(&self, py: Python<'py>) -> Option<Bound<'py, T>> {
         let object = self.0.take();
@@ -92,22 +92,22 @@ impl<T> AttachedCell<Option<Py<T>>> {
     }
 }
 
-/// True if nobody else refers to the object.
+/// True if there is no other reference to the object.
 #[inline]
 pub fn is_only_reference<T>(object: &Bound<'_, T>) -> bool {
     // SAFETY: `object` is a reference, so the object is alive.
     unsafe { ffi::Py_REFCNT(object.as_ptr()) == 1 }
 }
 
-/// Returns true if there are weak references to the object. The class has their list at this offset. Also returns true
-/// if the class has no such offset.
+/// Returns true if there may be weak references to the object. `offset` is the position of their list in the class.
+/// Also returns true if the class has no such offset.
 #[inline]
 pub fn has_weak_references<T>(object: &Bound<'_, T>, offset: usize) -> bool {
     if offset == 0 {
         return true;
     }
-    // SAFETY: `offset` is `__weakrefoffset__` of the class, so at this offset the object, which is alive, has a pointer to the
-    // first of its weak references, or null.
+    // SAFETY: `offset` is `__weakrefoffset__` of the class. At this offset the object, which is alive, has a pointer to
+    // the first of its weak references, or null.
     unsafe {
         !object
             .as_ptr()

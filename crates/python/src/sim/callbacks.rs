@@ -12,8 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
-/// One callback. All variants except the last are methods of this module, which are called without going through
-/// Python.
+/// A callback. All variants except the last are methods of this module and are called without Python.
 #[derive(Debug)]
 pub enum Callback {
     Resume(Py<Process>),
@@ -102,19 +101,19 @@ fn stop(event: &Bound<'_, Event>) -> PyResult<PyErr> {
 /// The callbacks of an event.
 #[derive(Debug, Default)]
 pub enum Callbacks {
-    /// No callback yet.
+    /// There is no callback yet.
     #[default]
     None,
     One(Callback),
     Many(Vec<Callback>),
-    /// Python has accessed the list; from now on this is the list that Python sees and changes.
+    /// Python has accessed the callbacks, so they are a list that Python can change.
     List(Py<PyList>),
     /// The event was processed.
     Processed,
 }
 
 impl Callbacks {
-    /// Adds a callback. False if the event was processed.
+    /// Adds a callback. Returns false if the event was processed.
     pub fn push(event: &Bound<'_, Event>, callback: Callback) -> PyResult<bool> {
         let py = event.py();
         let callbacks = &event.get().callbacks;
@@ -169,7 +168,7 @@ impl Callbacks {
         }
     }
 
-    /// The list that Python sees; None once the event was processed.
+    /// Returns the list for Python; `None` if the event was processed.
     pub fn list<'py>(event: &Bound<'py, Event>) -> PyResult<Option<Bound<'py, PyList>>> {
         let py = event.py();
         let callbacks = &event.get().callbacks;

@@ -1,4 +1,4 @@
-//! Conditions: several events waited for at once.
+//! Conditions: events that combine several other events.
 
 use super::callbacks::{Callback, Callbacks};
 use super::environment::Environment;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// An event that is triggered when a function of its events says so, or fails with the first of them that fails.
+/// An event that is triggered when a function of its events returns True, and fails when one of them fails.
 ///
 /// The value of a condition is a `ConditionValue`: the events that were processed by then, with their values.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.events")]
@@ -52,7 +52,7 @@ impl Condition {
         }
     }
 
-    /// The condition of `&` and `|`.
+    /// Creates the condition of `&` or `|`.
     pub fn new_in<'py>(
         env: &Bound<'py, Environment>,
         all: bool,
@@ -172,7 +172,7 @@ impl Condition {
         }
     }
 
-    /// Makes the value of a condition that is being processed.
+    /// Creates the value of a condition that is being processed.
     pub fn build_value(this: &Bound<'_, Condition>) -> PyResult<()> {
         let py = this.py();
         Condition::forget_checks(this)?;
@@ -201,7 +201,7 @@ impl Condition {
             let check = Callback::Check(condition.clone().unbind());
             for event in Condition::listed(&condition) {
                 Callbacks::remove(&event, &check)?;
-                // One that was processed has done the same for those below it.
+                // A processed condition has already removed the conditions below it.
                 let is_processed = Event::is_processed(&event);
                 if let Ok(nested) = event.cast_into::<Condition>()
                     && !is_processed
@@ -269,7 +269,7 @@ impl Condition {
         Condition::forget_checks(this)
     }
 
-    /// Adds the processed events of this condition and of those below it to a value.
+    /// Adds the processed events of this condition, and of the conditions below it, to a value.
     fn _populate_value(this: &Bound<'_, Self>, value: &Bound<'_, ConditionValue>) -> PyResult<()> {
         let py = this.py();
         let list = value.borrow().events.bind(py).clone();
@@ -382,7 +382,7 @@ impl AnyOf {
     }
 }
 
-/// The processed events of a condition, in its order, with their values, like a dict.
+/// The processed events of a condition and their values, like a dict, in the order of the condition's events.
 #[pyclass(module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct ConditionValue {

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// The priority of an event whose callbacks precede all others of its time, because they were interrupted by the end of
-/// a run.
+/// The priority of an event whose callbacks were interrupted by the end of a run, and therefore precede all other
+/// events of that time.
 pub const FIRST: i64 = -1;
 /// The priority of interrupts and of the start of processes.
 pub const URGENT: i64 = 0;
@@ -38,7 +38,7 @@ pub struct Environment {
     class: Overrides,
 }
 
-/// The methods that the class of the instance overrides.
+/// The methods of this class that the class of an instance overrides.
 #[derive(Clone, Copy, Debug, Default)]
 struct Overrides {
     step: bool,
@@ -66,7 +66,7 @@ impl Environment {
         Some(inner.active.as_ref()?.clone_ref(this.py()))
     }
 
-    /// Schedules an event; without a delay, for now.
+    /// Schedules an event. Without a delay, it is scheduled for the current time.
     pub fn schedule_event(
         this: &Bound<'_, Environment>,
         event: &Bound<'_, Event>,
@@ -285,7 +285,7 @@ impl Environment {
         PyList::new(py, entries)
     }
 
-    /// An iterator over the numbers of the events to be scheduled; `next` takes one away.
+    /// An iterator over the numbers of the events to be scheduled; `next` consumes a number.
     #[getter(_eid)]
     fn get_eid(this: &Bound<'_, Self>) -> EventNumbers {
         EventNumbers {
@@ -312,7 +312,7 @@ impl Environment {
         Timeout::new_in(this, &delay, value)
     }
 
-    /// The same as `timeout`; the name reads well after `await`.
+    /// An alias of `timeout`, which reads well after `await`.
     fn sleep<'py>(
         this: &Bound<'py, Self>,
         delay: &Bound<'py, PyAny>,
@@ -381,9 +381,10 @@ impl Environment {
         Err(PyErr::from_value(empty))
     }
 
-    /// Runs until no event is left, until a time, or until an event was processed, whose value is returned.
+    /// Runs until no event is left, until a time, or until an event was processed. In the last case the value of the
+    /// event is returned.
     ///
-    /// Raises RuntimeError if no event is left and the event that was waited for has not been triggered.
+    /// Raises RuntimeError if no event is left and the given event has not been triggered.
     #[pyo3(signature = (until=None))]
     fn run<'py>(
         this: &Bound<'py, Self>,

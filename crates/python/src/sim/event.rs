@@ -34,7 +34,7 @@ pub struct Event {
 /// The value of an event.
 #[derive(Debug, Default)]
 pub enum Value {
-    /// The event was not triggered.
+    /// The event has not been triggered.
     #[default]
     Pending,
     None,
@@ -107,7 +107,7 @@ impl Event {
         })
     }
 
-    /// Returns the value, or `None` if the event was not triggered.
+    /// Returns the value, or `None` if the event has not been triggered.
     pub fn value_now<'py>(this: &Bound<'py, Event>) -> Option<Bound<'py, PyAny>> {
         let py = this.py();
         this.get().value.with(py, |value| value.get(py))
@@ -131,7 +131,7 @@ impl Event {
         })
     }
 
-    /// Sets the outcome and schedules the event for now.
+    /// Sets the outcome, and schedules the event for the current time.
     pub fn finish(this: &Bound<'_, Event>, ok: bool, value: Value) -> PyResult<()> {
         let py = this.py();
         if Event::is_triggered(this) {
@@ -165,7 +165,7 @@ impl Event {
         attributes.with(this.py(), |attributes| attributes.is_some())
     }
 
-    /// The attributes that a model has set.
+    /// Returns the attributes that a model has set.
     fn attributes<'py>(this: &Bound<'py, Event>) -> Bound<'py, PyDict> {
         let py = this.py();
         let found = this.get().attributes.object(py);
@@ -259,7 +259,7 @@ impl Event {
         Event::is_processed(this)
     }
 
-    /// True if the event has succeeded, False if it has failed. Raises AttributeError before either.
+    /// True if the event has succeeded, False if it has failed. Raises AttributeError if it has not been triggered.
     #[getter(ok)]
     fn get_ok(this: &Bound<'_, Self>) -> PyResult<bool> {
         Event::is_ok(this)
@@ -271,13 +271,13 @@ impl Event {
         this.get().defused.get(this.py())
     }
 
-    /// Marks the exception as handled, whatever the value.
+    /// Marks the exception as handled. The assigned value is ignored.
     #[setter(defused)]
     fn set_defused(this: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) {
         this.get().defused.set(this.py(), true);
     }
 
-    /// The value of the event. Raises AttributeError if it was not triggered.
+    /// The value of the event. Raises AttributeError if the event has not been triggered.
     #[getter(value)]
     fn get_value<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Event::value_of(this)
@@ -313,7 +313,7 @@ impl Event {
         Ok(())
     }
 
-    /// Triggers the event with the outcome of another; can be used as a callback of it.
+    /// Triggers the event with the outcome of another event. The method can be a callback of the other event.
     fn trigger(this: &Bound<'_, Self>, event: &Bound<'_, Event>) -> PyResult<()> {
         let ok = Event::is_ok(event)?;
         let value = Event::get_raw_value(event)?;
@@ -322,7 +322,7 @@ impl Event {
         Environment::schedule_event(&Event::environment(this)?, this, NORMAL, None)
     }
 
-    /// Triggers the event with a value, and returns it. Raises RuntimeError if it was triggered before.
+    /// Triggers the event with a value, and returns the event. Raises RuntimeError if the event was triggered before.
     #[pyo3(signature = (value=None))]
     fn succeed<'py>(
         this: &Bound<'py, Self>,
@@ -332,7 +332,7 @@ impl Event {
         Ok(this.clone())
     }
 
-    /// Fails the event with an exception, and returns it. Raises RuntimeError if it was triggered before.
+    /// Fails the event with an exception, and returns the event. Raises RuntimeError if the event was triggered before.
     fn fail<'py>(
         this: &Bound<'py, Self>,
         exception: Bound<'py, PyAny>,
@@ -347,7 +347,7 @@ impl Event {
         Ok(this.clone())
     }
 
-    /// Both events: a condition that is triggered when this and the other have been processed.
+    /// A condition that is triggered when this event and the other one have been processed.
     fn __and__<'py>(
         this: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
@@ -355,7 +355,7 @@ impl Event {
         Event::condition(this, other, true)
     }
 
-    /// Either event: a condition that is triggered when this or the other has been processed.
+    /// A condition that is triggered when this event or the other one has been processed.
     fn __or__<'py>(
         this: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
@@ -390,7 +390,7 @@ impl Event {
         Event::attributes(this)
     }
 
-    /// Looks for an attribute that the class does not have among those that a model has set.
+    /// Looks up an attribute that the class does not have among the attributes that a model has set.
     fn __getattr__<'py>(
         this: &Bound<'py, Self>,
         name: &Bound<'py, PyString>,
@@ -402,7 +402,7 @@ impl Event {
         {
             return Ok(found);
         }
-        // A property of the class may have raised.
+        // If a property of the class has raised AttributeError, it is called again, for its message.
         let object = py.get_type::<PyAny>();
         object.call_method1(intern!(py, "__getattribute__"), (this, name))
     }
@@ -417,7 +417,7 @@ impl Event {
             Some(set) => set.call1((this, value)).map(drop),
             None => {
                 let attributes = this.getattr(intern!(py, "__dict__"))?;
-                // The class's own attribute would be found first.
+                // An attribute of the class would take precedence.
                 if this.get_type().hasattr(name)? && attributes.is(Event::attributes(this)) {
                     return Err(PyAttributeError::new_err(format!(
                         "'{}' object attribute '{name}' is read-only; override it in a subclass",
@@ -470,7 +470,8 @@ impl Drop for Event {
     }
 }
 
-/// The iterator of `await event`: first the event, for the process to wait for, then the event's value.
+/// The iterator of `await event`. It first yields the event, for which the process waits, and then returns the event's
+/// value.
 #[pyclass(module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Wait {
@@ -508,7 +509,7 @@ impl Wait {
     }
 }
 
-/// True or False of Python.
+/// Returns Python's True or False.
 pub fn truth(py: Python<'_>, value: bool) -> Bound<'_, PyAny> {
     PyBool::new(py, value).to_owned().into_any()
 }

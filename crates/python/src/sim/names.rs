@@ -12,16 +12,15 @@ pub struct Names {
     pub interrupt: Py<PyAny>,
     pub preempted: Py<PyAny>,
     pub sorted_queue: Py<PyAny>,
-    /// A function that makes the error message for a process that yields something other than an
-    /// event.
+    /// A function that creates the error message for a process that yields something other than an event.
     pub invalid_yield: Py<PyAny>,
-    /// A function that turns a patience or a limit, which may be a distribution, into a number.
+    /// A function that converts a patience or a limit, which may be a distribution, to a number.
     pub sample: Py<PyAny>,
-    /// The value of an event that was not triggered.
+    /// The value of an event that has not been triggered.
     pub pending: Py<PyAny>,
     pub heap_push: Py<PyAny>,
     pub heap_pop: Py<PyAny>,
-    /// The offset of the list of weak references in a timeout; 0 if it is not known.
+    /// The offset of the list of weak references in a timeout; 0 if the offset is unknown.
     pub weak_list: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Numbers of a model: times, amounts and capacities, each with its original Python type.
 //!
-//! SimPy adds and compares with Python's operators, so an integer stays an integer when it is printed. 64-bit integers
-//! and floats are computed here with the same results; for every other type, Python's operators are called.
+//! SimPy adds and compares with Python's operators, so an integer is still printed as an integer. 64-bit integers and
+//! floats are computed here with the same results. For every other type, Python's operators are called.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
@@ -135,7 +135,7 @@ impl Number {
         }
     }
 
-    /// The value as a float, for statistics.
+    /// Returns the value as a float, for statistics.
     pub fn to_float(&self, py: Python<'_>) -> PyResult<f64> {
         match self {
             Number::Other(other) => other.bind(py).extract(),

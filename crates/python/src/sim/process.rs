@@ -12,7 +12,7 @@ use pyo3::types::iterator::PySendResult;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// A process: it runs a generator, or a coroutine, that yields, or awaits, events.
+/// A process, which runs a generator that yields events, or a coroutine that awaits them.
 ///
 /// When an event is processed, the process that waits for it resumes with the value of the event; the exception of a
 /// failed event is raised in the process. A process is itself an event, which is triggered when the generator returns
@@ -26,7 +26,7 @@ pub struct Process {
     target: AttachedCell<Option<Py<Event>>>,
 }
 
-/// The outcome of one step of a generator: it yields something to wait for, or returns a value.
+/// The outcome of one step of a generator: it yields an event to wait for, or returns a value.
 enum Step<'py> {
     Waits(Bound<'py, PyAny>),
     Ends(Bound<'py, PyAny>),
@@ -244,13 +244,13 @@ impl Process {
         Process::generator_of(this)?.getattr(intern!(this.py(), "__name__"))
     }
 
-    /// True until the generator returns or raises.
+    /// True until the generator has returned or raised.
     #[getter(is_alive)]
     fn get_is_alive(this: &Bound<'_, Self>) -> bool {
         !Event::is_triggered(this.as_super())
     }
 
-    /// Raises `Interrupt` with a cause in the process, at this time and before everything else.
+    /// Raises `Interrupt` with a cause in the process, at the current time and before all other events.
     ///
     /// Raises RuntimeError if the process has ended, or would interrupt itself.
     #[pyo3(signature = (cause=None))]

@@ -1,8 +1,8 @@
 //! The base of all shared resources: requests that wait in two queues.
 //!
 //! A *put* adds something and a *get* removes something. For a `Resource`, requesting a slot is a put, and releasing it
-//! is a get. Requests are served in the order of their queue, whenever a request is made, and whenever a request of the
-//! other kind was processed.
+//! is a get. Requests are served in the order of their queue. A queue is served whenever a request joins it, and
+//! whenever a request of the other kind was processed.
 
 mod container;
 mod request;
@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// The way in which requests are served.
+/// The rule by which requests are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// Requests are served by the methods `_do_put` and `_do_get` of a Python class.
@@ -63,7 +63,7 @@ pub struct BaseResource {
     class: Overrides,
     /// The attributes of the instance, which may replace a method.
     attributes: Option<Py<PyDict>>,
-    /// Called without arguments whenever something may have changed.
+    /// A function that is called without arguments whenever the state may have changed.
     observer: Option<Py<PyAny>>,
 }
 
@@ -81,7 +81,7 @@ impl BaseResource {
         }
     }
 
-    /// The work of `__init__`.
+    /// Implements `__init__`.
     pub fn begin(
         this: &Bound<'_, BaseResource>,
         env: &Bound<'_, Environment>,
@@ -252,7 +252,7 @@ fn uninitialised() -> PyErr {
     )
 }
 
-/// An error unless the capacity is positive.
+/// Returns the capacity. Returns an error if it is not positive.
 pub fn positive(capacity: Option<&Bound<'_, PyAny>>, default: Number) -> PyResult<Number> {
     let Some(given) = capacity else {
         return Ok(default);
@@ -339,7 +339,7 @@ impl BaseResource {
         BaseResource::begin(this, env, Number::of(capacity))
     }
 
-    /// The most that the resource can hold, or the most processes that can use it.
+    /// The maximum amount or number of items in the resource, or the maximum number of its users.
     #[getter(capacity)]
     fn get_capacity<'py>(this: &Bound<'py, Self>) -> Bound<'py, PyAny> {
         BaseResource::capacity(this).to_python(this.py())
@@ -374,7 +374,7 @@ impl BaseResource {
         BaseResource::gets(this)
     }
 
-    /// Sets a function that is called without arguments whenever something may have changed.
+    /// Sets a function that is called without arguments whenever the state may have changed.
     fn _observe(this: &Bound<'_, Self>, observer: Py<PyAny>) {
         let before = this.borrow_mut().observer.replace(observer);
         drop(before);
@@ -390,7 +390,7 @@ impl BaseResource {
         BaseResource::get_now(this, discipline, event)
     }
 
-    /// Serves the queue of puts; called when a put is made, and when a get was processed.
+    /// Serves the queue of puts. Called when a put joins the queue, and when a get was processed.
     #[pyo3(signature = (get_event=None))]
     fn _trigger_put(this: &Bound<'_, Self>, get_event: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = get_event;
@@ -400,7 +400,7 @@ impl BaseResource {
         served
     }
 
-    /// Serves the queue of gets; called when a get is made, and when a put was processed.
+    /// Serves the queue of gets. Called when a get joins the queue, and when a put was processed.
     #[pyo3(signature = (put_event=None))]
     fn _trigger_get(this: &Bound<'_, Self>, put_event: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = put_event;

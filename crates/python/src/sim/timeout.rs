@@ -65,11 +65,12 @@ impl Timeout {
             return Ok(());
         };
         let event = spare.as_super().get();
-        // An environment and its spare event do not refer to each other: they would be freed by the collector alone.
+        // The spare event does not refer to its environment, because the cycle could be freed only by the garbage
+        // collector.
         if let Some(env) = event.env.take(py) {
             env.drop_ref(py);
         }
-        // Dropping the value may run code of Python, which sees the event no more.
+        // Dropping the value may run Python code, which can no longer reach the event.
         event.value.set(py, Value::None);
         event.ok.set(py, Some(true));
         event.defused.set(py, false);

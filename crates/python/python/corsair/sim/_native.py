@@ -1,4 +1,4 @@
-"""What the native part makes and raises of Python's classes."""
+"""Classes that the native part instantiates and raises."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .core import Environment
 
 PENDING = object()
-"""The value of an event that was not triggered."""
+"""The value of an event that has not been triggered."""
 
 
 class EmptySchedule(Exception):
@@ -39,7 +39,7 @@ class Preempted:
     by: Process | None
     """The process that took the slot."""
     usage_since: float | None
-    """When the process that lost it had got it."""
+    """The time at which the process had got the slot."""
     resource: Any
     """The resource."""
 
@@ -52,7 +52,7 @@ class SortedQueue(list[Any]):
         self.maxlen = maxlen
 
     def append(self, item: Any) -> None:
-        """Adds a request behind those with the same key. Raises RuntimeError if `maxlen` requests wait."""
+        """Adds a request after the requests with the same key. Raises RuntimeError if `maxlen` requests wait."""
         if self.maxlen is not None and len(self) >= self.maxlen:
             raise RuntimeError("Cannot append event. Queue is full.")
         super().append(item)
@@ -60,7 +60,7 @@ class SortedQueue(list[Any]):
 
 
 def invalid_yield(generator: Any, value: object) -> str:
-    """Returns the message for a process that waits for something other than an event, with the line that does."""
+    """Returns the message for a process that yields something other than an event, with the line of the yield."""
     frame = getattr(generator, "gi_frame", None) or getattr(generator, "cr_frame", None)
     if frame is None:
         return f'Invalid yield value "{value}"'
@@ -72,7 +72,7 @@ def invalid_yield(generator: Any, value: object) -> str:
 
 
 def sample(env: Environment, given: float | Callable[[], float] | Mapping[str, Any] | str) -> float:
-    """A number: the given one, what a function returns, or one drawn from a distribution by the environment."""
+    """Returns the given number, the result of the given function, or a number drawn from the given distribution."""
     if callable(given):
         return given()
     if isinstance(given, (Mapping, str)):

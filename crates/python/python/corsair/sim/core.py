@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class BoundClass(Generic[T]):
-    """Lets a class be called like a method: the object that it is looked up on is its first argument."""
+    """A class that can be called like a method. The object on which it is looked up becomes the first argument."""
 
     def __init__(self, cls: type[T]) -> None:
         self.cls = cls
@@ -29,7 +29,7 @@ class BoundClass(Generic[T]):
 
     @staticmethod
     def bind_early(instance: object) -> None:
-        """Binds the classes of an instance's class once, so that they are not looked up again."""
+        """Binds the classes of an instance's class once, so that later look-ups are fast."""
         for name, found in instance.__class__.__dict__.items():
             if type(found) is BoundClass:
                 setattr(instance, name, getattr(instance, name))
@@ -51,11 +51,11 @@ class Environment(_corsair.Environment):
     fast 0.5
 
     initial_time  the time at the beginning
-    seed          where `draw` takes random numbers from
-    warm_up       the time from which on levels and tallies record
+    seed          the seed of the random numbers of `draw`
+    warm_up       the time from which levels and tallies record
     """
 
-    # Not in the instance's dict, which is empty unless a model sets attributes: then methods may have been replaced.
+    # The slots are not in the instance's dict. An empty dict shows that no methods have been replaced.
     __slots__ = ("__dict__", "__weakref__", "_draws", "seed", "warm_up")
 
     def __init__(self, initial_time: SimTime = 0, *, seed: int = 0, warm_up: SimTime = 0) -> None:
@@ -67,7 +67,7 @@ class Environment(_corsair.Environment):
     def draw(self, distribution: Mapping[str, Any] | str) -> float:
         """Draws a number of seconds from a distribution of corsair, such as `exponential("3s")`.
 
-        Each distribution has a stream of random numbers of its own, which the environment's seed determines.
+        Each distribution has a separate stream of random numbers, which the environment's seed determines.
         """
         text = json.dumps(distribution)
         draws = self._draws.get(text)

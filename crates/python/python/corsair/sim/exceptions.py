@@ -8,11 +8,11 @@ __all__ = ["Interrupt", "SimPyException"]
 
 
 class SimPyException(Exception):
-    """Base of the exceptions of this package; the name is SimPy's."""
+    """The base of the exceptions of this package, with SimPy's name."""
 
 
 class Interrupt(SimPyException):
-    """Raised in a process that another has interrupted, with the cause that was given."""
+    """Raised in a process that another process has interrupted, with the given cause."""
 
     def __init__(self, cause: Any = None) -> None:
         super().__init__(cause)

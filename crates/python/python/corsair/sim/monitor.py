@@ -1,4 +1,4 @@
-"""What a model records: levels, weighted by time, and observations."""
+"""Levels, which are weighted by time, and tallies of observations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Level", "Tally", "Watch", "watch"]
 
 
 class Level:
-    """A number that changes with time, such as the length of a queue.
+    """A number that changes over time, such as the length of a queue.
 
     >>> from corsair import sim
     >>> env = sim.Environment()
@@ -25,7 +25,7 @@ class Level:
     >>> level.mean, level.maximum
     (1.0, 4)
 
-    What was before the environment's `warm_up` does not count.
+    Time before the environment's `warm_up` does not count.
     """
 
     def __init__(self, env: Environment, value: float = 0) -> None:
@@ -57,12 +57,12 @@ class Level:
 
     @property
     def value(self) -> float:
-        """The value now."""
+        """The current value."""
         return self._value
 
     @property
     def mean(self) -> float:
-        """The mean over time; not a number if no time has passed."""
+        """The mean over time; NaN if no time has passed."""
         elapsed = self._elapsed()
         return self._area / elapsed if elapsed > 0 else nan
 
@@ -93,7 +93,7 @@ class Level:
 
 
 class Tally:
-    """Observations, such as waiting times. What is recorded before the environment's `warm_up` does not count."""
+    """Observations, such as waiting times. Observations before the environment's `warm_up` do not count."""
 
     def __init__(self, env: Environment) -> None:
         self._env = env
@@ -109,7 +109,7 @@ class Tally:
 
     @property
     def mean(self) -> float:
-        """The mean; not a number if there is no observation."""
+        """The mean; NaN if there are no observations."""
         return sum(self.values) / len(self.values) if self.values else nan
 
     @property
@@ -129,9 +129,9 @@ class Tally:
         return max(self.values, default=nan)
 
     def percentile(self, part: float) -> float:
-        """The observation that this part of all does not exceed: `percentile(0.99)`."""
+        """Returns the observation that this fraction of the observations does not exceed: `percentile(0.99)`."""
         if not 0 <= part <= 1:
-            raise ValueError(f"{part} is not a part of all; give a number from 0 to 1, such as 0.99")
+            raise ValueError(f"{part} is not a fraction; give a number from 0 to 1, such as 0.99")
         if not self.values:
             return nan
         return sorted(self.values)[max(0, ceil(part * len(self.values)) - 1)]
@@ -141,14 +141,14 @@ class Tally:
 
 
 class Watch:
-    """The levels of a resource: how many requests wait, and how much is in use or in stock."""
+    """The levels of a resource: the number of waiting requests, and the amount in use or in stock."""
 
     def __init__(self, env: Environment, resource: Any) -> None:
         self._resource = resource
         self.queue = Level(env)
-        """The requests that wait for a slot, an amount or an item."""
+        """The number of requests that wait for a slot, an amount or an item."""
         self.used = Level(env)
-        """The slots in use, the amount in a container, or the number of items in a store."""
+        """The number of slots in use, the amount in a container, or the number of items in a store."""
         self._update()
         resource._observe(self._update)
 

@@ -33,7 +33,7 @@ class Replications:
         self._values = {name: [float(outcome[name]) for outcome in found] for name in self.names}
 
     def values(self, name: str = "value") -> list[float]:
-        """The results of this name, one for each run."""
+        """Returns the results with this name, one for each run."""
         if name not in self._values:
             near = _corsair.nearest_name(name, self.names)
             meant = f"did you mean {near}?" if near else f"there are {', '.join(self.names)}"
@@ -41,17 +41,17 @@ class Replications:
         return self._values[name]
 
     def mean(self, name: str = "value") -> float:
-        """The mean over the runs."""
+        """Returns the mean over the runs."""
         return _corsair.estimate(self.values(name), 0.95)[0]
 
     def interval(self, name: str = "value", confidence: float = 0.95) -> tuple[float, float]:
-        """Where the true mean is, with this confidence (Student's t)."""
+        """Returns the confidence interval of the true mean (Student's t)."""
         mean, half = _corsair.estimate(self.values(name), confidence)
         return mean - half, mean + half
 
     @property
     def table(self) -> Table:
-        """A row for each run: its seed and its results."""
+        """A table with a row for each run: its seed and its results."""
         return Table({"seed": self.seeds, **self._values})
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class Replications:
 
 
 def outcome(returned: Any) -> dict[str, float]:
-    """What a model returns, as numbers by name."""
+    """Converts the result of a model to numbers by name."""
     if isinstance(returned, Mapping):
         return dict(returned)
     if returned is None:
@@ -82,7 +82,7 @@ def outcome(returned: Any) -> dict[str, float]:
 
 
 def _measure(model: Callable[..., Any], seed: int) -> dict[str, float]:
-    """One run of the model."""
+    """Makes one run of the model."""
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -93,7 +93,7 @@ def _measure(model: Callable[..., Any], seed: int) -> dict[str, float]:
 def replicate(
     model: Callable[..., Any], runs: int, *, seed: int = 0, workers: int | None = None
 ) -> Replications:
-    """Runs a model independently and returns its results with confidence intervals.
+    """Runs a model several times independently, and returns its results with confidence intervals.
 
     >>> from corsair import sim
     >>> import random
@@ -107,12 +107,12 @@ def replicate(
     True
 
     model    a function of the run's seed, or without parameters, that returns a number or a dict of numbers by name
-    runs     how many runs
-    seed     the seed of the first run; that of run `i` is `seed + i`. `random` and `numpy.random` are seeded with it
-    workers  how many processes; by default one for each core. The results do not depend on the number
+    runs     the number of runs
+    seed     the seed of the first run; the seed of run `i` is `seed + i`. It also seeds `random` and `numpy.random`
+    workers  the number of processes; by default one for each core. The results do not depend on it
     """
     if runs < 1:
-        raise ValueError(f"{runs} runs give no result; ask for 1 or more")
+        raise ValueError(f"{runs} runs give no result; give 1 or more")
     seeds = range(seed, seed + runs)
     state = random.getstate()
     try:

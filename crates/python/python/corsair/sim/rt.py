@@ -1,4 +1,4 @@
-"""An environment by the wall clock."""
+"""An environment that follows the wall clock."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["RealtimeEnvironment"]
 
 
 class RealtimeEnvironment(Environment):
-    """Processes an event no earlier than the wall clock says; a unit of time takes `factor` seconds.
+    """Processes events at their times on the wall clock, where a unit of time takes `factor` seconds.
 
-    If `strict`, an event that comes more than a unit of time late raises RuntimeError.
+    If `strict` is true, an event that is more than a unit of time late raises RuntimeError.
     """
 
     def __init__(self, initial_time: SimTime = 0, factor: float = 1.0, strict: bool = True) -> None:
@@ -24,16 +24,16 @@ class RealtimeEnvironment(Environment):
 
     @property
     def factor(self) -> float:
-        """Seconds that a unit of time takes."""
+        """The number of seconds in a unit of time."""
         return self._factor
 
     @property
     def strict(self) -> bool:
-        """True if an event that comes too late is an error."""
+        """True if an event that is too late raises an error."""
         return self._strict
 
     def sync(self) -> None:
-        """Lets the run begin now, for example after a long preparation."""
+        """Restarts the clock now, for example after a long preparation."""
         self.real_start = monotonic()
 
     def step(self) -> None:

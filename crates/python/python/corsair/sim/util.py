@@ -1,4 +1,4 @@
-"""Processes that start later, and interrupts when an event happens."""
+"""Functions that start a process later, and that interrupt a process when an event happens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["start_delayed", "subscribe_at"]
 
 
 def start_delayed(env: Environment, generator: ProcessGenerator, delay: SimTime) -> Process:
-    """Starts a process for a generator after a delay. Returns the process that does, whose value is the new one."""
+    """Starts a process for a generator after a delay. Returns a process whose value is the started process."""
     if delay <= 0:
         raise ValueError(f"delay(={delay}) must be > 0.")
 

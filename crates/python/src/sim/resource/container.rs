@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-/// Holds an amount, which puts increase up to the capacity and gets decrease down to zero.
+/// A container of an amount. Puts increase the amount up to the capacity, and gets decrease it down to zero.
 #[pyclass(extends = BaseResource, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Container {
@@ -30,7 +30,7 @@ pub struct ContainerGet {
     amount: Number,
 }
 
-/// Puts if the amount fits.
+/// Adds the amount if it fits.
 pub fn put(this: &Bound<'_, Container>, event: &Bound<'_, ContainerPut>) -> PyResult<bool> {
     let py = this.py();
     let amount = event.borrow().amount.clone_ref(py);
@@ -45,7 +45,7 @@ pub fn put(this: &Bound<'_, Container>, event: &Bound<'_, ContainerPut>) -> PyRe
     Ok(true)
 }
 
-/// Gets the amount if it is available.
+/// Removes the amount if it is available.
 pub fn get(this: &Bound<'_, Container>, event: &Bound<'_, ContainerGet>) -> PyResult<bool> {
     let py = this.py();
     let amount = event.borrow().amount.clone_ref(py);
@@ -144,7 +144,7 @@ impl Container {
     }
 }
 
-/// Defines a request; the two kinds differ only in their base.
+/// Defines a request. The two kinds differ only in their base class.
 macro_rules! amount_request {
     ($class:ident, $base:ident) => {
         #[pymethods]
@@ -169,7 +169,7 @@ macro_rules! amount_request {
                 $base::begin(this.as_super(), container)
             }
 
-            /// The amount that is put or got.
+            /// The amount to be put or got.
             #[getter(amount)]
             fn get_amount<'py>(this: &Bound<'py, Self>) -> Bound<'py, PyAny> {
                 this.borrow().amount.to_python(this.py())

@@ -31,14 +31,16 @@ impl RequestFields {
     }
 }
 
-/// A request to put something into a resource. As a context manager, it is cancelled at the end if it is still waiting.
+/// A request to put something into a resource. Used as a context manager, it is cancelled at the end if it is still
+/// waiting.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
 #[derive(Debug, Default)]
 pub struct Put {
     pub asked: RequestFields,
 }
 
-/// A request to get something from a resource. As a context manager, it is cancelled at the end if it is still waiting.
+/// A request to get something from a resource. Used as a context manager, it is cancelled at the end if it is still
+/// waiting.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
 #[derive(Debug, Default)]
 pub struct Get {
@@ -144,7 +146,7 @@ impl Put {
         Put::begin(this, resource)
     }
 
-    /// The resource.
+    /// The resource of the request.
     #[getter]
     fn resource<'py>(this: &Bound<'py, Self>) -> Option<Bound<'py, BaseResource>> {
         Put::resource_of(this)
@@ -194,7 +196,7 @@ impl Get {
         Get::begin(this, resource)
     }
 
-    /// The resource.
+    /// The resource of the request.
     #[getter]
     fn resource<'py>(this: &Bound<'py, Self>) -> Option<Bound<'py, BaseResource>> {
         let inner = this.borrow();

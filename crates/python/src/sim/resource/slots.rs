@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// Has a number of slots that processes request and release.
+/// A resource with slots, which processes request and release.
 #[pyclass(extends = BaseResource, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Resource {
@@ -29,7 +29,7 @@ pub struct PriorityResource {}
 #[derive(Debug)]
 pub struct PreemptiveResource {}
 
-/// A request for a slot. As a context manager, it releases the slot at the end.
+/// A request for a slot. Used as a context manager, it releases the slot at the end.
 #[pyclass(extends = Put, subclass, module = "corsair.sim.resources.resource")]
 #[derive(Debug, Default)]
 pub struct Request {
@@ -46,7 +46,7 @@ pub struct PriorityRequest {
     key: Option<Py<PyAny>>,
 }
 
-/// Returns a slot.
+/// An event that releases a slot.
 #[pyclass(extends = Get, subclass, module = "corsair.sim.resources.resource")]
 #[derive(Debug, Default)]
 pub struct Release {
@@ -203,13 +203,13 @@ fn give_up(request: &Bound<'_, Request>, why: &Bound<'_, PyString>) -> PyResult<
 }
 
 impl Request {
-    /// Ends a waiting request because its patience is over.
+    /// Ends a waiting request when its patience has ended.
     pub fn renege(this: &Bound<'_, Request>) -> PyResult<()> {
         let put = this.as_super();
         if Event::is_triggered(put.as_super()) {
             return Ok(());
         }
-        // A request that was cancelled waits no more, and its event never happens.
+        // A cancelled request does not wait, and its event is never triggered.
         let Some(resource) = Put::resource_of(put) else {
             return Ok(());
         };
@@ -223,7 +223,7 @@ impl Request {
     fn leave(this: &Bound<'_, Request>, raised: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = this.py();
         Put::withdraw(this.as_super())?;
-        // A generator that is closed holds on to its request; releasing that would wake others during the cleanup.
+        // A closed generator keeps its slot, because releasing it would resume other processes during the cleanup.
         if raised.is_some_and(|raised| raised.is(py.get_type::<PyGeneratorExit>())) {
             return Ok(());
         }
@@ -279,7 +279,7 @@ impl Resource {
         drop(before);
     }
 
-    /// The requests that wait for a slot; the same as `put_queue`.
+    /// The requests that wait for a slot; an alias of `put_queue`.
     #[getter(queue)]
     fn get_queue<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         BaseResource::puts(this.as_super())
@@ -293,9 +293,9 @@ impl Resource {
 
     /// Requests a slot.
     ///
-    /// `patience` is how long the request waits; after that it ends with the value "reneged". If the queue has `balk`
-    /// or more requests, the request does not join it and ends at once with the value "balked". Both may be numbers,
-    /// distributions of corsair, or functions without arguments.
+    /// `patience` is the maximum waiting time, after which the request ends with the value "reneged". If `balk` or more
+    /// requests are waiting, the request does not join the queue and ends at once with the value "balked". Both may be
+    /// numbers, distributions of corsair, or functions without arguments.
     #[pyo3(signature = (*, patience=None, balk=None))]
     fn request<'py>(
         this: &Bound<'py, Self>,
@@ -336,7 +336,7 @@ impl PriorityResource {
         blank(_arguments.py(), Discipline::Slots).add_subclass(PriorityResource {})
     }
 
-    /// Requests a slot with a priority. `patience` and `balk` are as in `Resource.request`.
+    /// Requests a slot with a priority. See `Resource.request` for `patience` and `balk`.
     #[pyo3(signature = (priority=None, preempt=true, *, patience=None, balk=None))]
     fn request<'py>(
         this: &Bound<'py, Self>,
@@ -401,7 +401,7 @@ impl Request {
         this.borrow_mut().usage_since = since.map(Number::of);
     }
 
-    /// True if the request got a slot, and did not give up.
+    /// True if the request was granted a slot.
     #[getter(granted)]
     fn get_granted(this: &Bound<'_, Self>) -> bool {
         this.borrow_mut().usage_since.is_some()
@@ -485,7 +485,7 @@ impl PriorityRequest {
         this.borrow_mut().priority.to_python(this.py())
     }
 
-    /// True if the request may take the slot of a user of lower priority.
+    /// True if the request can preempt a user with a lower priority.
     #[getter(preempt)]
     fn get_preempt(this: &Bound<'_, Self>) -> bool {
         this.borrow_mut().preempt
@@ -497,7 +497,7 @@ impl PriorityRequest {
         this.borrow_mut().time.to_python(this.py())
     }
 
-    /// The sort key of requests: priority, time, and whether it does not preempt.
+    /// The sort key of the request: priority, time, and False if the request preempts.
     #[getter(key)]
     fn get_key<'py>(this: &Bound<'py, Self>) -> Option<Bound<'py, PyAny>> {
         let inner = this.borrow_mut();

@@ -9,19 +9,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// Holds items, which leave in the order of their arrival.
+/// A store of items, which leave in the order of their arrival.
 #[pyclass(extends = BaseResource, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Store {
     items: Py<PyAny>,
 }
 
-/// Holds items that can be ordered; the smallest one leaves first.
+/// A store of items that can be ordered. The smallest item leaves first.
 #[pyclass(extends = Store, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct PriorityStore {}
 
-/// Holds items; a request takes the first item that its filter accepts.
+/// A store from which each request takes the first item that its filter accepts.
 #[pyclass(extends = Store, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct FilterStore {}
@@ -50,7 +50,7 @@ fn items<'py>(this: &Bound<'py, Store>) -> Bound<'py, PyAny> {
     this.borrow_mut().items.bind(this.py()).clone()
 }
 
-/// The item of a put that fits.
+/// Returns the item of a put, if the store has capacity for it.
 fn fitting<'py>(
     this: &Bound<'py, Store>,
     event: &Bound<'py, StorePut>,
@@ -87,7 +87,7 @@ pub fn put(this: &Bound<'_, Store>, event: &Bound<'_, StorePut>) -> PyResult<boo
     accept(event)
 }
 
-/// Puts an item into the heap if there is capacity.
+/// Adds an item to the heap if there is capacity.
 pub fn put_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StorePut>) -> PyResult<bool> {
     let Some((items, item)) = fitting(this, event)? else {
         return Ok(false);

@@ -1,4 +1,4 @@
-"""What every resource has."""
+"""The base of all resources."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["BaseResource", "Get", "Put"]
 
 
 class BaseResource(_corsair.BaseResource):
-    """A resource of one's own: a subclass with `_do_put(event)` and `_do_get(event)`.
+    """The base of user-defined resources: subclasses with `_do_put(event)` and `_do_get(event)`.
 
-    Each of the two triggers the event if it can be served, and returns True if the next one may be tried.
+    Each of the two methods triggers the event if it can be served, and returns True if the next event may be tried.
     """
 
     PutQueue: ClassVar[type[Any]] = list

@@ -12,7 +12,7 @@ ContainerAmount = int | float
 
 
 class Container(_corsair.Container, BaseResource):
-    """Holds an amount: `put(amount)` waits until it fits below the capacity, `get(amount)` until it is there.
+    """A container of an amount. `put(amount)` waits until the amount fits, and `get(amount)` until it is available.
 
     >>> from corsair import sim
     >>> env = sim.Environment()

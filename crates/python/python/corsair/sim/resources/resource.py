@@ -22,7 +22,7 @@ __all__ = [
 
 
 class Resource(_corsair.Resource, BaseResource):
-    """Has a number of slots, which processes request and release.
+    """A resource with slots, which processes request and release.
 
     >>> from corsair import sim
     >>> def customer(env, counter):
@@ -46,7 +46,7 @@ class PriorityResource(_corsair.PriorityResource, Resource):
 
 
 class PreemptiveResource(_corsair.PreemptiveResource, PriorityResource):
-    """A resource whose requests may take the slot of a user of lower priority.
+    """A resource whose requests can preempt a user with a lower priority.
 
-    The user is interrupted; the cause is a `Preempted`.
+    The user is interrupted with a `Preempted` as the cause.
     """

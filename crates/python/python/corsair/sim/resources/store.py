@@ -1,4 +1,4 @@
-"""Distinct things, taken out in order, by priority, or by a filter."""
+"""Stores of distinct items, which are taken in order, by priority, or by a filter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FilterStore", "FilterStoreGet", "PriorityItem", "PriorityStore", "St
 
 
 class PriorityItem(NamedTuple):
-    """An item with a priority, by which alone it is ordered."""
+    """An item with a priority. Items are ordered only by priority."""
 
     priority: Any
     item: Any
@@ -22,12 +22,12 @@ class PriorityItem(NamedTuple):
 
 
 class Store(_corsair.Store, BaseResource):
-    """Holds items, which leave in the order in which they came."""
+    """A store of items, which leave in the order of their arrival."""
 
 
 class PriorityStore(_corsair.PriorityStore, Store):
-    """Holds items that can be ordered; the smallest leaves first. `PriorityItem` orders anything."""
+    """A store of ordered items. The smallest item leaves first. `PriorityItem` gives any object a priority."""
 
 
 class FilterStore(_corsair.FilterStore, Store):
-    """Holds items, of which `get(filter)` takes the first that the filter accepts."""
+    """A store of items. `get(filter)` takes the first item that the filter accepts."""
