@@ -19,8 +19,7 @@ use std::time::Duration;
 /// A contender: a runtime and the implementation of the pirates on it.
 struct Contender {
     name: &'static str,
-    /// Runs the contender with this many pirates, and returns the times of the whole run and of the
-    /// delivery.
+    /// Runs the contender with the given number of pirates, and returns the times of the whole run and of the delivery.
     run: Box<dyn Fn(u32) -> (Duration, Duration)>,
     /// The largest number of pirates to measure. More pirates would take too long, or exceed the executor's limit.
     most: u32,

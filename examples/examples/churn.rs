@@ -57,8 +57,7 @@ impl Scenario<Note> for Shop {
                     cx.spawn_request(group, |_| Customer);
                     outside -= come;
                 }
-                // Answers arrive one by one. The next group follows when as many customers have left as a group has, or
-                // when this group has entered.
+                // Answers arrive one by one. The next group follows when this group has entered.
                 loop {
                     match cx.recv().await {
                         Event::Message { .. } => paid += 1,

@@ -18,8 +18,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns the share of requests that fail in each interval of four seconds, with these fields
-/// changed.
+/// Returns the share of requests that fail in each interval of four seconds, with changed settings.
 fn failing(settings: &[Setting]) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/metastable_arch.json");
     let checked = DefinitionText::find(file, Path::new(""))?.with(settings)?;

@@ -35,7 +35,7 @@ struct Graph {
     graph: Vec<Element>,
 }
 
-/// Simulates an architecture in this many regions for two virtual seconds, and draws its graph.
+/// Simulates an architecture in `regions` regions for two virtual seconds, and draws its graph.
 ///
 /// # Errors
 /// If there is no architecture with this name, or if the run or the picture fails.

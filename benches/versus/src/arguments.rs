@@ -108,7 +108,7 @@ impl Arguments {
     }
 }
 
-/// Returns the contenders whose names contain any of these names; all if `names` is empty.
+/// Returns the contenders whose names contain an element of `names`; all contenders if `names` is empty.
 fn chosen(names: &[String]) -> Result<Vec<&'static dyn Contender>, String> {
     let mut contenders = contenders::all();
     if let Some(name) = names

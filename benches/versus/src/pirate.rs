@@ -68,7 +68,7 @@ pub struct Muster {
 }
 
 impl Muster {
-    /// Creates a counter for this many pirates.
+    /// Creates a counter for `pirates` pirates.
     pub fn of(pirates: u32) -> Arc<Muster> {
         Arc::new(Muster {
             missing: AtomicU32::new(pirates),

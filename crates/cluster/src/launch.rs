@@ -28,8 +28,8 @@ pub fn is_started() -> bool {
     std::env::var_os(STARTED).is_some()
 }
 
-/// Starts `processes` processes of this program with these arguments. On Unix `mpirun` replaces this process, so that
-/// it receives signals and no process survives if it is killed; on other systems this process waits for `mpirun`.
+/// Starts `processes` processes of this program with the arguments `args`. On Unix `mpirun` replaces this process, so
+/// that it receives signals and no process survives if it is killed; on other systems this process waits for `mpirun`.
 ///
 /// # Errors
 /// [`ClusterError::NoMpirun`]; [`ClusterError::Launch`].

@@ -28,7 +28,7 @@ pub enum SimError {
     /// A setting contradicts another.
     #[error("the simulation cannot begin: {0}")]
     Settings(String),
-    /// The system refused something.
+    /// A system call failed.
     #[error("the simulation cannot begin: {what}: {source}")]
     System {
         /// The operation that failed.

@@ -120,7 +120,7 @@ pub(crate) fn execute(world: &World, executable: &Executable, boot: Boot) -> std
         environment.retain(|entry| !entry.as_bytes().starts_with(prefix.as_bytes()));
         environment.push(to_c(format!("{prefix}{value}").as_ref()));
     }
-    // Appended last, so that removing these variables does not move the others.
+    // These variables come last, so that removing them does not move the others.
     environment.push(to_c(
         format!("LD_PRELOAD={}", executable.preload.display()).as_ref(),
     ));

@@ -79,9 +79,9 @@ pub(crate) struct Wait {
 pub(crate) enum On {
     /// Only the passage of time.
     Time,
-    /// A wake-up of the word at this address, for any of these bits.
+    /// A wake-up of the word at an address, for any bit of a bit set.
     Futex(usize, u32),
-    /// A change of any of these objects.
+    /// A change of any of the objects.
     Objects(Vec<Id>),
     /// The end of a thread.
     End(usize),
@@ -104,7 +104,7 @@ pub(crate) enum Waking {
 pub(crate) struct Attempt {
     /// The time limit, computed at the first attempt.
     until: Option<u64>,
-    /// True if the thread was woken because its limit was reached.
+    /// True if the thread was woken because the time limit of its wait was reached.
     pub timed_out: bool,
     /// True if the thread was woken for another reason.
     pub woken: bool,

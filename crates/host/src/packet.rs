@@ -49,7 +49,7 @@ impl Segment {
     /// The connection does not exist, or is aborted.
     pub const RST: u8 = 8;
 
-    /// True if all of these flags are set.
+    /// True if all bits of `flags` are set.
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }

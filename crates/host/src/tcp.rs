@@ -265,14 +265,14 @@ impl Connection {
         }
     }
 
-    /// True if neither side has anything left to send.
+    /// True if no program uses the connection any more and neither side has data left to send.
     pub(crate) fn is_over(&self) -> bool {
         let sent_all =
             self.end.is_some() && self.sending.is_empty() && self.unacknowledged == self.sent;
         self.orphan && (self.state == State::Closed || self.peer_has_closed() && sent_all)
     }
 
-    /// Sends everything that may be sent at this time.
+    /// Sends all segments that may be sent at `now`.
     pub(crate) fn transmit(&mut self, now: u64, out: &mut Vec<Segment>) {
         match self.state {
             State::Connecting | State::Accepting => {

@@ -286,7 +286,7 @@ fn write_zeros(file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a file with these records, followed by zeros. Returns the offset behind the records.
+/// Creates a file with `records`, followed by zeros. Returns the offset behind the records.
 fn make(directory: &Path, identity: u64, first: u64, records: &[u8]) -> io::Result<(File, u64)> {
     let header = Header {
         format: FORMAT,

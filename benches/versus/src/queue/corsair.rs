@@ -101,7 +101,7 @@ impl Scenario<Note> for Queue {
     }
 }
 
-/// Simulates this many customers.
+/// Simulates `customers` customers.
 ///
 /// # Errors
 /// The reason why the run failed.

@@ -82,7 +82,7 @@ fn expect_future(scheduled: Result<(), SchedulingError>) {
     scheduled.expect("no pause and no service takes no time");
 }
 
-/// Simulates this many customers.
+/// Simulates `customers` customers.
 ///
 /// # Errors
 /// The reason why the run failed.

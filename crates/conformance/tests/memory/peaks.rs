@@ -38,7 +38,7 @@ impl Peaks {
         }
     }
 
-    /// Returns by how many bytes the later maximum is higher.
+    /// Returns the difference between the later and the earlier maximum in bytes.
     pub fn growth(&self) -> u64 {
         let (early, late) = *self.0.lock().unwrap();
         assert!(early > 0 && late > 0 || !cfg!(target_os = "linux"));

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// The message of these scenarios.
+/// The message type of the scenarios.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 enum Note {
     Ping,

@@ -2,7 +2,7 @@
 
 use corsair::Config;
 
-/// Makes each of these functions a test for every executor.
+/// Creates a test for every executor from each listed function.
 macro_rules! on_every_executor {
     ($($name:ident)*) => {
         on_every_executor!(virtual_time Virtual: $($name)*);

@@ -139,7 +139,7 @@ impl AddrRange {
         Addr(self.first.wrapping_add(index))
     }
 
-    /// Returns the addresses with these indices.
+    /// Returns the addresses at `indices` of the range.
     ///
     /// # Panics
     /// If the indices are not in order, or the last one is beyond [`AddrRange::len`].

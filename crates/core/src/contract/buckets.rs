@@ -180,7 +180,7 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         *self = Buckets::default();
     }
 
-    /// Returns how many numbers were recorded.
+    /// Returns the number of recorded numbers.
     pub fn len(&self) -> u64 {
         self.total
     }

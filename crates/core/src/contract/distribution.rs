@@ -253,7 +253,7 @@ impl Distribution {
         Ok(Distribution(Shape::Percentiles(curve)))
     }
 
-    /// Creates a random choice among these values, with equal probability.
+    /// Creates a random choice among `values`, with equal probability.
     ///
     /// # Errors
     /// If there is no value, or a value is not finite.

@@ -50,9 +50,9 @@ pub enum RunError {
     Livelock {
         /// The name of the actor.
         name: String,
-        /// The instant at which all these events are due.
+        /// The instant at which all of the events are due.
         time: Time,
-        /// The number of such events.
+        /// The number of events at that instant.
         events: u64,
         /// The report up to that time.
         report: Box<Report>,
@@ -64,7 +64,7 @@ pub enum RunError {
     TooManySends {
         /// The name of the actor.
         name: String,
-        /// The time at which the actor sent the last of these messages.
+        /// The time of the actor's last send.
         time: Time,
         /// The report up to that time.
         report: Box<Report>,
@@ -103,7 +103,7 @@ pub enum RunError {
         "{name} awaits something that is not an event of the run, so nothing can wake it; await messages and sleeps of its context, or run the program as a host: see \"Test your service\" in crates/host/README.md"
     )]
     ForeignFuture {
-        /// The first such actor.
+        /// The name of the first such actor by address.
         name: String,
         /// The complete report.
         report: Box<Report>,
@@ -156,7 +156,7 @@ pub enum RunError {
     /// The run needs more actors than there are addresses.
     #[error("more actors than addresses: a run holds about four billion, in pages of {page}")]
     TooManyActors {
-        /// Each group of actors that are spawned together takes a multiple of this many addresses.
+        /// The number of addresses in a page. Each group of actors that are spawned together takes whole pages.
         page: u32,
         /// The report up to that time.
         report: Box<Report>,

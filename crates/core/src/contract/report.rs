@@ -67,7 +67,7 @@ pub struct Report {
     /// In virtual time, a digest of every event (time, receiver, sender, sequence, contents). Equal digests mean equal
     /// runs.
     pub digest: Option<u64>,
-    /// Windows of virtual time in which anything happened.
+    /// The number of windows of virtual time with at least one event.
     pub windows: u64,
     /// The measurements of actors.
     pub probes: Probes,

@@ -24,7 +24,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Computes the estimate of these observations, by Welford's recurrence.
+    /// Computes an estimate from observations, by Welford's recurrence.
     pub fn of(observations: impl IntoIterator<Item = f64>) -> Estimate {
         let none = Estimate {
             count: 0,

@@ -111,7 +111,7 @@ impl State {
         PARTY | Side::First.bits(HELD) | Side::Second.bits(HELD)
     }
 
-    /// Returns the state of a root that the caller is about to queue, with this many parties. Only the first half is
+    /// Returns the state of a root with `parties` parties that the caller is about to queue. Only the first half is
     /// used.
     pub(super) fn of_root(parties: u32) -> u32 {
         (parties * PARTY) | Side::First.bits(HELD) | Side::Second.bits(OVER)

@@ -22,8 +22,8 @@ use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// After sending to this many pirates the FSM lets them work, so that pending events and active pirates fit
-/// into the caches, and wall-clock mailboxes can drain.
+/// The number of pirates after which the FSM pauses sending, so that pending events and active pirates fit into the
+/// caches, and wall-clock mailboxes can drain.
 const CHUNK: u32 = 4096;
 
 /// The maximum number of steps. Pirates that already have buddies talk while the FSM addresses the others, so without

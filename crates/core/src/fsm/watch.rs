@@ -17,7 +17,7 @@ pub trait Watch: Clone + Send + Sync + 'static {
     /// Returns the observer, of which every pirate gets a clone.
     fn pirate(&self) -> Self::Pirate;
 
-    /// Called before this many pirates are spawned.
+    /// Called before `count` pirates are spawned.
     fn population(&self, count: u32) {
         let _ = count;
     }

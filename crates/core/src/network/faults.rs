@@ -208,7 +208,7 @@ fn last_ends(cutoffs: &[Cutoff], ended: &mut [Time]) -> Time {
     ended[middle]
 }
 
-/// True if one of these partitions affects a message.
+/// True if one of the partitions affects a message on `route`.
 fn holds(cutoffs: &[Cutoff], ended: &[Time], route: &Route) -> bool {
     let middle = cutoffs.len() / 2;
     if ended.get(middle).is_none_or(|&ended| ended <= route.sent) {
@@ -221,8 +221,8 @@ fn holds(cutoffs: &[Cutoff], ended: &[Time], route: &Route) -> bool {
 }
 
 impl<N: Network> Partitioned<N> {
-    /// Wraps a network with these partitions. A message is lost if a partition holds when it is sent.
-    /// Partitions at other times cost almost nothing.
+    /// Wraps a network with partitions. A message is lost if a partition holds when it is sent. Partitions at other
+    /// times cost almost nothing.
     pub fn new(inner: N, mut cutoffs: Vec<Cutoff>) -> Partitioned<N> {
         cutoffs.retain(|cutoff| !cutoff.during.is_empty());
         cutoffs.sort_by_key(|cutoff| cutoff.during.start);

@@ -92,7 +92,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Creates a network with latencies between these bounds.
+    /// Creates a network with latencies from `least` to `most`.
     ///
     /// # Errors
     /// If the range is empty, or starts at zero.

@@ -102,9 +102,9 @@ pub struct LinkEffect {
 }
 
 impl LinkFault {
-    /// Creates a fault without effect, during these intervals, for messages for which `applies(from, to)` is true.
-    /// `applies` must always return the same result for the same two actors. Where intervals overlap, only the one that
-    /// starts last counts.
+    /// Creates a fault, as yet without effect, that is active in the intervals `during`, for messages for which
+    /// `applies(from, to)` is true. `applies` must always return the same result for the same two actors. Where
+    /// intervals overlap, only the one that starts last counts.
     pub fn new(
         during: impl IntoIterator<Item = Range<Time>>,
         applies: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,
@@ -208,7 +208,7 @@ pub struct FaultyLinks<N> {
 }
 
 impl<N: Network> FaultyLinks<N> {
-    /// Wraps `inner` with these faults. A fault affects messages that are sent during its intervals.
+    /// Wraps `inner` with `faults`. A fault affects messages that are sent during its intervals.
     pub fn new(inner: N, faults: Vec<LinkFault>) -> FaultyLinks<N> {
         let delays = faults.iter().filter_map(|fault| fault.delay.as_ref());
         let most = delays.fold(inner.most(), |sum, (_, most)| sum.saturating_add(*most));

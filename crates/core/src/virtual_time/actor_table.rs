@@ -28,7 +28,7 @@ struct Group {
     parent: u32,
     population: u32,
     spawn: Spawn,
-    /// The number of these actors on this shard that have not ended.
+    /// The number of the group's actors on this shard that have not ended.
     living: u32,
 }
 
@@ -88,9 +88,9 @@ pub(super) struct SharedSlot {
     /// The slots of all actors of the same spawn.
     pub(super) slots: NonNull<u8>,
     pub(super) population: u32,
-    /// The actor's index among these slots.
+    /// The actor's index in `slots`.
     pub(super) index: u32,
-    /// The number of these slots.
+    /// The number of slots in `slots`.
     pub(super) count: usize,
 }
 

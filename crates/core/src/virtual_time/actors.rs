@@ -62,7 +62,7 @@ trait Actors<M: Message> {
     /// The caller is on the shard's thread, the shard owns the address, and no reference to the shard is held.
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, Self::Form>>;
 
-    /// Returns the time from which an actor exists that has not begun.
+    /// Returns the start time of an actor that has not begun.
     ///
     /// # Safety
     /// The slot belongs to an actor of this population whose state is [`State::Fresh`].

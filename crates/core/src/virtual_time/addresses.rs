@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::contract::Random;
 
-    /// Returns the first addresses of spawns of these sizes.
+    /// Returns the first address of each spawn; `counts` are the sizes of the spawns.
     fn first_of(addresses: &mut Addresses, counts: &[u32]) -> Vec<u32> {
         let first = |count: &u32| match addresses.allocate(*count).unwrap() {
             Allocation::Pages(page) => page * PAGE,

@@ -85,11 +85,11 @@ pub(super) trait Exchange<P> {
         true
     }
 
-    /// Lends a shard's loop to the first shard, which gets the loops of all others. All shards call it after
-    /// the same exchange. Until it returns, only the first shard uses the loop.
+    /// Lends a shard's loop to the first shard, which gets the loops of all others. All shards call it after the same
+    /// exchange. Until this returns, only the first shard uses the loop.
     fn lend<E>(&mut self, mine: *mut E) -> Loan<E>;
 
-    /// Returns the loops. Only the first shard calls it.
+    /// Gives the borrowed loops back to their shards. Only the first shard calls this.
     fn give_back(&mut self);
 }
 

@@ -53,7 +53,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     #[cfg(feature = "serde")]
     const KIND: Option<&'static str> = None;
 
-    /// Writes the data from which actors of this spawn that have not begun are created.
+    /// Writes the parameters from which actors of this spawn are created later.
     #[cfg(feature = "serde")]
     fn parameters(&self, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Err(CodecError::NoKind)

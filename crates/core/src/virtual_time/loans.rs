@@ -108,7 +108,7 @@ impl Loans {
     #[cfg(loom)]
     fn sleep(&self, _: u64, _: &AtomicBool) {}
 
-    /// Returns all loops. Only the first shard, which has borrowed them, calls this.
+    /// Gives all borrowed loops back to their shards. Only the first shard, which has borrowed them, calls this.
     pub(super) fn give_back(&self) {
         self.returned.fetch_add(1, Ordering::Release);
         self.wake();

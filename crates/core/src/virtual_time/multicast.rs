@@ -55,7 +55,7 @@ impl<S> Clone for Multicast<S> {
 
 /// The messages for each receiver. `S` is the shard that makes them.
 pub(super) trait Bodies<S>: Send + Sync {
-    /// Schedules the messages for the receivers with these indices.
+    /// Schedules the messages for the receivers with the given indices.
     fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: TurnCell<S>);
 
     /// The name of the messages' kind; `None` for a closure, which cannot be sent to another process.

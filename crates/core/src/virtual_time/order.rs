@@ -381,7 +381,7 @@ mod tests {
         ScheduledEvent::bare(Head::new(offset, Kind::Stop, to, from, seq, 0))
     }
 
-    /// Returns the labels of these events in order, with their previous indices.
+    /// Returns the labels of `events` in order, with their previous indices.
     fn arrange(order: &mut Order<()>, events: Vec<ScheduledEvent<()>>) -> Vec<(usize, Label)> {
         let (mut buffer, mut pool) = (Buffer::new(), Pool::new());
         let before: Vec<u128> = events.iter().map(|event| event.head.order()).collect();

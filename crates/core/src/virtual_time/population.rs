@@ -45,7 +45,7 @@ pub(super) struct Pages {
 
 /// A description of a population, from which every shard builds its part.
 pub(super) trait Blueprint<M, S>: Send + Sync {
-    /// Builds the population of the actors of these pages.
+    /// Builds the population of the actors of `pages`.
     fn build(self: Arc<Self>, pages: &Pages) -> Box<dyn Population<M, S>>;
 
     /// Identifies the type of the actors.
@@ -58,8 +58,8 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     /// Allocates memory for `count` actors, which exist from `born` on. [`Population::clear`] frees it.
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
 
-    /// Returns the name of the kind of these actors; `None` for a closure or an async body, which cannot be sent to
-    /// another process.
+    /// Returns the name of the actors' kind; `None` for a closure or an async body, which cannot be sent to another
+    /// process.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 

@@ -36,8 +36,8 @@ pub(super) enum Prefault {
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
 
-/// Returns the number of bytes to map: the last part uses small pages, unless it is most of a huge page, which is
-/// faster than as many small ones.
+/// Returns the number of bytes to map. The last part uses small pages, unless it fills most of a huge page, because one
+/// huge page is faster than many small pages.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn mapped(bytes: usize) -> Option<usize> {
     if bytes % HUGE >= HUGE / 2 {

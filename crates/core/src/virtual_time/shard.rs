@@ -77,8 +77,8 @@ pub(super) struct Shard<M> {
     pub(super) rest: Vec<ScheduledEvent<M>>,
     /// True if the run is over: later failures are reported only if no failure preceded them.
     pub(super) over: bool,
-    /// True if anything besides messages and timers happened in the window: an actor has ended or failed, or requested
-    /// a spawn or a multicast.
+    /// True if an event other than a message or timer occurred in the window: an actor has ended or failed, or
+    /// requested a spawn or a multicast.
     pub(super) notable: bool,
     /// Spawns requested at this time or later must wait: another actor may still request a spawn at this instant, and
     /// all spawns need a common order.

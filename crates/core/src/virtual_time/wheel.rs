@@ -90,7 +90,7 @@ impl<T: Due> Slot<T> {
         self.first.iter().chain(more)
     }
 
-    /// Removes every entry for which `keep` is false. Returns how many are left.
+    /// Removes every entry for which `keep` is false. Returns the number of remaining entries.
     fn retain(&mut self, mut keep: impl FnMut(&T) -> bool, spare: &mut Spare<T>) -> usize {
         self.first.take_if(|entry| !keep(entry));
         self.full
@@ -294,7 +294,7 @@ impl<T: Due> Wheel<T> {
         }
     }
 
-    /// Removes every entry for which `keep` is false; O(n). Returns how many are left.
+    /// Removes every entry for which `keep` is false; O(n). Returns the number of remaining entries.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) -> usize {
         let mut left = 0;
         for Level { occupied, slots } in &mut self.levels {

@@ -138,7 +138,7 @@ impl WindowTimers {
             return None;
         }
         if self.first.time > self.next {
-            // No timer of the other lists is due as early, so the next timer is one of these.
+            // Only `at_once` has a timer that is due at `next`.
             let token = self.at_once.pop_front()?;
             let time = self.instant;
             if self.at_once.is_empty() {

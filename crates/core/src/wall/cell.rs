@@ -71,7 +71,7 @@ impl<M: Message> Cell<M> {
         task.waker().data() == std::ptr::from_ref(self).cast()
     }
 
-    /// True if anything holds a clone of the relay.
+    /// True if clones of the relay exist.
     #[inline]
     pub(super) fn is_held(self: &Arc<Self>) -> bool {
         let holders = Arc::strong_count(self);

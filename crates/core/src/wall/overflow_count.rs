@@ -12,7 +12,7 @@ use Ordering::{AcqRel, Acquire};
 pub(super) struct OverflowCount(AtomicI32);
 
 impl OverflowCount {
-    /// Adds this many messages.
+    /// Adds `count` messages.
     pub(super) fn add(&self, count: usize) {
         // The cast is exact, because an actor has fewer than 2^31 messages in mailboxes.
         self.0.fetch_add(count as i32, AcqRel);

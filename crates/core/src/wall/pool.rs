@@ -65,7 +65,7 @@ impl Starter {
 }
 
 impl Pool {
-    /// Starts this many workers, with stacks of this many bytes.
+    /// Starts `workers` threads with stacks of `stack` bytes.
     pub(super) fn begin(workers: NonZeroUsize, stack: usize) -> io::Result<(Pool, Crew)> {
         let (ready, queue) = unbounded();
         let pool = Pool {

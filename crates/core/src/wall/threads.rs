@@ -62,7 +62,7 @@ impl Drop for RunningGuard {
 }
 
 impl Threads {
-    /// Creates threads whose stacks have this many bytes for messages.
+    /// Creates the runtime. Each thread's stack has `for_messages` additional bytes for messages.
     pub(super) fn new(for_messages: usize) -> Threads {
         Threads {
             running: Arc::default(),

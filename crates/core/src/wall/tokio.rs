@@ -22,7 +22,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Creates a runtime for a run, whose threads have stacks of this many bytes.
+/// Creates a runtime for a run. Its threads have stacks of `stack` bytes.
 pub(super) fn build(workers: NonZeroUsize, stack: usize) -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.get())

@@ -252,7 +252,7 @@ impl Net {
 
     // ---- the engine's side ------------------------------------------------------------------------
 
-    /// Advances to a time, and handles everything that is due.
+    /// Advances the clock to `now`, and handles all sleeps and deliveries that are due.
     pub(super) fn advance(&self, now: u64) {
         let mut state = self.state();
         state.now = now;
@@ -304,7 +304,7 @@ impl Net {
         std::mem::take(&mut self.state().spawned)
     }
 
-    /// Returns the next time at which something happens without a packet.
+    /// Returns the time of the next sleep or delivery that does not need a packet.
     pub(super) fn next(&self) -> Option<u64> {
         let state = self.state();
         let sleep = state.sleeps.first_key_value().map(|((at, _), _)| *at);
@@ -312,7 +312,7 @@ impl Net {
         sleep.into_iter().chain(due).min()
     }
 
-    /// True if a future waits for anything of this host.
+    /// True if a future waits for a sleep or a socket of this host.
     pub(super) fn is_awaited(&self) -> bool {
         let state = self.state();
         !state.sleeps.is_empty()

@@ -142,7 +142,7 @@ impl Kernel {
         Ok(Some(Attributes::special(mode | 0o600, id)))
     }
 
-    /// `fstat`.
+    /// Simulates `fstat`.
     pub(super) fn fstat(&mut self, fd: usize, out: usize) -> Result<isize, Error> {
         match self.attributes_of(fd)? {
             Some(attributes) => attributes.write_stat(out),

@@ -49,7 +49,7 @@ impl Kernel {
         }
     }
 
-    /// `clock_gettime`.
+    /// Simulates `clock_gettime`.
     pub(super) fn clock_gettime(
         &mut self,
         clock: usize,
@@ -91,7 +91,7 @@ impl Kernel {
         })
     }
 
-    /// `clock_getres`.
+    /// Simulates `clock_getres`.
     pub(super) fn clock_getres(&mut self, out: usize) -> Result<isize, Error> {
         if out != 0 {
             user::write(out, user::to_timespec(1))?;
@@ -99,7 +99,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `gettimeofday`.
+    /// Simulates `gettimeofday`.
     pub(super) fn gettimeofday(&mut self, out: usize) -> Result<isize, Error> {
         let now = self.read_clock(libc::CLOCK_REALTIME);
         let time = libc::timeval {

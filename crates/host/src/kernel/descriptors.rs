@@ -33,13 +33,13 @@ pub(crate) enum Kind {
     Directory(OpenDirectory),
     /// A file or a directory of the real system that the program may read.
     Image(Image),
-    /// `eventfd`.
+    /// An `eventfd`.
     Counter(Counter),
-    /// `timerfd`.
+    /// A `timerfd`.
     Timer(Timer),
-    /// `signalfd`.
+    /// A `signalfd`.
     Signals(Signals),
-    /// `epoll`.
+    /// An `epoll` instance.
     Epoll(Epoll),
     /// An end of a pipe or a socket pair.
     Stream(Stream),
@@ -259,7 +259,7 @@ impl Kernel {
         }
     }
 
-    /// `close`.
+    /// Simulates `close`.
     pub(super) fn close(&mut self, fd: usize) -> Result<isize, Error> {
         if let Some(id) = self.descriptors.release(fd)? {
             self.close_object(id);
@@ -350,7 +350,7 @@ impl Kernel {
         Ok(target as isize)
     }
 
-    /// `fcntl`.
+    /// Simulates `fcntl`.
     pub(super) fn fcntl(&mut self, fd: usize, command: i32, argument: usize) -> Step {
         let flags = match self.descriptors.object(fd) {
             Err(error) => return Step::Done(error),
@@ -393,7 +393,7 @@ impl Kernel {
         Step::Done(flags.unwrap_or_else(|error| error))
     }
 
-    /// `ioctl`.
+    /// Simulates `ioctl`.
     pub(super) fn ioctl(&mut self, fd: usize, request: u64, argument: usize) -> Step {
         let (_, object) = match self.descriptors.object(fd) {
             Ok(found) => found,

@@ -74,13 +74,13 @@ impl Kernel {
         }
     }
 
-    /// `epoll_create1`.
+    /// Simulates `epoll_create1`.
     pub(super) fn epoll_create(&mut self, flags: usize) -> Result<isize, Error> {
         let object = Object::new(Kind::Epoll(Epoll::default()));
         self.open(object, flags as i32 & libc::O_CLOEXEC)
     }
 
-    /// `epoll_ctl`.
+    /// Simulates `epoll_ctl`.
     pub(super) fn epoll_ctl(
         &mut self,
         epoll_fd: usize,

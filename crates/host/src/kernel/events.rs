@@ -89,7 +89,7 @@ impl Timer {
 }
 
 impl Kernel {
-    /// `eventfd2`.
+    /// Simulates `eventfd2`.
     pub(super) fn eventfd(&mut self, value: usize, flags: usize) -> Result<isize, Error> {
         let flags = flags as i32;
         let kind = Kind::Counter(Counter {
@@ -99,7 +99,7 @@ impl Kernel {
         self.open(Object::new(kind), flags)
     }
 
-    /// `timerfd_create`.
+    /// Simulates `timerfd_create`.
     pub(super) fn timerfd_create(&mut self, clock: usize, flags: usize) -> Result<isize, Error> {
         let kind = Kind::Timer(Timer {
             clock: clock as i32,
@@ -110,7 +110,7 @@ impl Kernel {
         self.open(Object::new(kind), flags as i32)
     }
 
-    /// `timerfd_settime`.
+    /// Simulates `timerfd_settime`.
     pub(super) fn timerfd_settime(
         &mut self,
         fd: usize,
@@ -143,7 +143,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `timerfd_gettime`.
+    /// Simulates `timerfd_gettime`.
     pub(super) fn timerfd_gettime(&mut self, fd: usize, out: usize) -> Result<isize, Error> {
         let now = self.now;
         let (_, object) = self.descriptors.object(fd)?;

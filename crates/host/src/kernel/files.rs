@@ -232,7 +232,7 @@ impl Kernel {
         }
     }
 
-    /// `lseek`.
+    /// Simulates `lseek`.
     pub(super) fn seek(&mut self, fd: usize, offset: usize, whence: usize) -> Result<isize, Error> {
         let offset = offset as i64;
         let (id, object) = self.descriptors.object(fd)?;
@@ -301,13 +301,13 @@ impl Kernel {
         }
     }
 
-    /// `ftruncate`.
+    /// Simulates `ftruncate`.
     pub(super) fn ftruncate(&mut self, fd: usize, size: usize) -> Result<isize, Error> {
         let ino = self.writable(fd)?;
         self.resize(ino, size)
     }
 
-    /// `fallocate`.
+    /// Simulates `fallocate`.
     pub(super) fn fallocate(
         &mut self,
         fd: usize,
@@ -382,7 +382,7 @@ impl Kernel {
         Ok(Step::Done(0))
     }
 
-    /// `getdents64`.
+    /// Simulates `getdents64`.
     pub(super) fn directory_entries(
         &mut self,
         fd: usize,

@@ -7,7 +7,7 @@ use crate::raw::Args;
 const ALL_BITS: u32 = u32::MAX;
 
 impl Kernel {
-    /// `futex`.
+    /// Simulates `futex`.
     pub(super) fn futex(&mut self, args: &Args, attempt: &mut Attempt) -> Result<Step, Error> {
         let [word, operation, value, limit, second, bits] = *args;
         let operation = operation as i32;

@@ -23,14 +23,14 @@ impl Kernel {
         bytes
     }
 
-    /// `getrandom`.
+    /// Simulates `getrandom`.
     pub(super) fn getrandom(&mut self, out: usize, count: usize) -> isize {
         let bytes = self.random_bytes(count);
         user::bytes_mut(out, count).copy_from_slice(&bytes);
         count as isize
     }
 
-    /// `gettid`.
+    /// Simulates `gettid`.
     pub(super) fn gettid() -> isize {
         PID as isize + current_thread().unwrap_or(0) as isize
     }
@@ -44,7 +44,7 @@ impl Kernel {
         Ok(8)
     }
 
-    /// `getcpu`.
+    /// Simulates `getcpu`.
     pub(super) fn getcpu(cpu: usize, node: usize) -> Result<isize, Error> {
         for out in [cpu, node].into_iter().filter(|&out| out != 0) {
             user::write(out, 0u32)?;
@@ -101,7 +101,7 @@ impl Kernel {
         Ok((self.read_clock(libc::CLOCK_MONOTONIC) / 10_000_000) as isize)
     }
 
-    /// `umask`.
+    /// Simulates `umask`.
     pub(super) fn umask(&mut self, mask: usize) -> isize {
         std::mem::replace(&mut self.mask, mask as u32 & 0o777) as isize
     }

@@ -39,7 +39,7 @@ impl Record {
 const PROCESS: Id = 0;
 
 impl Kernel {
-    /// `flock`.
+    /// Simulates `flock`.
     pub(super) fn flock(
         &mut self,
         fd: usize,

@@ -274,7 +274,7 @@ impl Kernel {
         }))
     }
 
-    /// `recvmsg`.
+    /// Simulates `recvmsg`.
     pub(super) fn recvmsg(
         &mut self,
         fd: usize,
@@ -297,7 +297,7 @@ impl Kernel {
         })
     }
 
-    /// `sendmsg`.
+    /// Simulates `sendmsg`.
     pub(super) fn sendmsg(
         &mut self,
         fd: usize,
@@ -317,7 +317,7 @@ impl Kernel {
         self.write(fd, &buffers, flags as i32, to, attempt)
     }
 
-    /// `recvfrom`.
+    /// Simulates `recvfrom`.
     pub(super) fn recvfrom(
         &mut self,
         args: &crate::raw::Args,
@@ -331,7 +331,7 @@ impl Kernel {
         })
     }
 
-    /// `sendto`.
+    /// Simulates `sendto`.
     pub(super) fn sendto(
         &mut self,
         args: &crate::raw::Args,

@@ -161,7 +161,7 @@ impl Kernel {
         mode as u32 & 0o7777 & !self.mask
     }
 
-    /// `openat`.
+    /// Simulates `openat`.
     pub(super) fn open_path(
         &mut self,
         directory: usize,
@@ -300,7 +300,7 @@ impl Kernel {
         }
     }
 
-    /// `statx`.
+    /// Simulates `statx`.
     pub(super) fn statx(&mut self, args: &crate::raw::Args) -> Result<isize, Error> {
         let [directory, path, flags, _, out, _] = *args;
         if self.real_path(directory, &user::path(path)?).is_some() {
@@ -337,7 +337,7 @@ impl Kernel {
         }
     }
 
-    /// `readlink`.
+    /// Simulates `readlink`.
     pub(super) fn readlink(
         &mut self,
         directory: usize,
@@ -382,7 +382,7 @@ impl Kernel {
         Ok(ino)
     }
 
-    /// `mkdir`.
+    /// Simulates `mkdir`.
     pub(super) fn mkdir(
         &mut self,
         directory: usize,
@@ -393,7 +393,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `symlink`.
+    /// Simulates `symlink`.
     pub(super) fn symlink(
         &mut self,
         target: usize,
@@ -408,7 +408,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `link`.
+    /// Simulates `link`.
     pub(super) fn link(&mut self, args: &crate::raw::Args) -> Result<isize, Error> {
         let [old_directory, old, directory, new, flags, _] = *args;
         let follow = flags as i32 & libc::AT_SYMLINK_FOLLOW != 0;
@@ -452,7 +452,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `renameat2`.
+    /// Simulates `renameat2`.
     pub(super) fn rename(&mut self, args: &crate::raw::Args) -> Result<isize, Error> {
         let [old_directory, old_path, new_directory, new_path, flags, _] = *args;
         let flags = flags as u32;
@@ -502,7 +502,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `truncate`.
+    /// Simulates `truncate`.
     pub(super) fn truncate(&mut self, path: usize, size: usize) -> Result<isize, Error> {
         let ino = self.find_inode(libc::AT_FDCWD as usize, path, true)?;
         self.resize(ino, size)
@@ -570,7 +570,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `getcwd`.
+    /// Simulates `getcwd`.
     pub(super) fn getcwd(&self, out: usize, size: usize) -> Result<isize, Error> {
         let path = self.files.path(self.directory);
         let mut path = path.ok_or(error(libc::ENOENT))?;

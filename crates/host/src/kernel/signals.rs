@@ -56,7 +56,7 @@ fn disposition(signal: i32) -> Disposition {
 }
 
 impl Kernel {
-    /// `signalfd4`.
+    /// Simulates `signalfd4`.
     pub(super) fn signalfd(
         &mut self,
         fd: usize,

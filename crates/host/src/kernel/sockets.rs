@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 const SECOND: u64 = 1_000_000_000;
 
 impl Kernel {
-    /// `socket`.
+    /// Simulates `socket`.
     pub(super) fn socket(&mut self, family: usize, kind: usize, protocol: usize) -> Step {
         let (family, flags) = (family as i32, kind as i32);
         let kind = match (family, flags & 0xf, protocol as i32) {
@@ -29,7 +29,7 @@ impl Kernel {
         Step::Done(opened.unwrap_or_else(|error| error))
     }
 
-    /// `socketpair`.
+    /// Simulates `socketpair`.
     pub(super) fn socketpair(&mut self, family: usize, kind: usize, out: usize) -> Step {
         let flags = kind as i32;
         let made = match (family as i32, flags & 0xf) {
@@ -40,7 +40,7 @@ impl Kernel {
         Step::Done(made.unwrap_or_else(|error| error))
     }
 
-    /// `bind`.
+    /// Simulates `bind`.
     pub(super) fn bind(
         &mut self,
         fd: usize,
@@ -66,7 +66,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `listen`.
+    /// Simulates `listen`.
     pub(super) fn listen(&mut self, fd: usize, backlog: usize) -> Result<isize, Error> {
         let (id, object) = self.descriptors.object(fd)?;
         let family = object.family;
@@ -95,7 +95,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `accept4`.
+    /// Simulates `accept4`.
     pub(super) fn accept(
         &mut self,
         fd: usize,
@@ -158,7 +158,7 @@ impl Kernel {
         }))
     }
 
-    /// `connect`.
+    /// Simulates `connect`.
     pub(super) fn connect(
         &mut self,
         fd: usize,
@@ -212,7 +212,7 @@ impl Kernel {
         }))
     }
 
-    /// `shutdown`.
+    /// Simulates `shutdown`.
     pub(super) fn shutdown(&mut self, fd: usize, how: usize) -> Result<isize, Error> {
         let (reading, writing) = match how as i32 {
             libc::SHUT_RD => (true, false),
@@ -412,7 +412,7 @@ impl Kernel {
         });
     }
 
-    /// `getsockopt`.
+    /// Simulates `getsockopt`.
     pub(super) fn getsockopt(
         &mut self,
         fd: usize,

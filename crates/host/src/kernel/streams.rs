@@ -128,7 +128,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `pipe2`.
+    /// Simulates `pipe2`.
     pub(super) fn pipe(&mut self, out: usize, flags: usize) -> Result<isize, Error> {
         self.stream_pair([(true, false), (false, true)], 0, flags as i32, out)
     }

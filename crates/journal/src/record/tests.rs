@@ -22,7 +22,7 @@ fn record(first: u64, entries: &[u8]) -> Vec<u8> {
     record.finish(IDENTITY, first, count).to_vec()
 }
 
-/// Builds a file with these records, and returns where each record ends.
+/// Builds a file with a record for each group, and returns the end of each record.
 fn file(groups: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
     let mut file = header().bytes().to_vec();
     let (mut first, mut ends) = (header().first, vec![HEADER]);

@@ -59,7 +59,7 @@ flavour!(QueueAsync: Queue = edge::queue,
 flavour!(QueueBlocking: Queue = edge::queue,
     Sender::send_blocking, Receiver::recv_blocking);
 
-/// Makes each of these functions a test for every flavour.
+/// Creates a test for every flavour from each listed function.
 macro_rules! on_every_flavour {
     ($($name:ident)*) => {
         on_every_flavour!(ring_async RingAsync: $($name)*);
@@ -89,7 +89,7 @@ impl Drop for Message {
     }
 }
 
-/// Makes messages and counts how many of them have been dropped.
+/// Creates messages and counts dropped ones.
 #[derive(Clone, Default)]
 pub struct Drops(Arc<AtomicUsize>);
 

@@ -5,7 +5,7 @@ use corsair::edge::{AbortHandle, Options, Overflow, State, TryRecvError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// Makes each of these functions a test for both flavours.
+/// Creates a test for both flavours from each listed function.
 macro_rules! on_every_async_flavour {
     ($($name:ident)*) => {
         mod over_ring { $(#[test] fn $name() { super::$name::<crate::edge::flavour::RingAsync>(); })* }

@@ -119,7 +119,7 @@ fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_un
         assert_eq!(tally, None);
         let snapshots = kept.snapshots(4);
         assert!(snapshots.iter().all(|(time, _)| *time <= until));
-        // From each of these snapshots, a run continues to the same result.
+        // A run that continues from any of the snapshots has the same result.
         for (_, snapshot) in &snapshots {
             let from = Some(snapshot);
             let (report, ..) = run_until(&config, &scenario, (3, 1), from, None, stop);

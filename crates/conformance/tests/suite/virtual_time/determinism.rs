@@ -111,7 +111,7 @@ fn what_is_recorded_differently_is_told_with_its_name() {
     );
 }
 
-/// Performs all of these actions, but the same ones in both runs. One gauge is not a number.
+/// Performs every kind of action, equally in both runs. One gauge is NaN.
 struct Same;
 
 impl Scenario<Nothing> for Same {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Explores all orders with at most this many preemptions.
+/// Explores all orders with at most `preemptions` preemptions.
 fn bounded(preemptions: usize) -> loom::model::Builder {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

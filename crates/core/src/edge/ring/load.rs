@@ -8,7 +8,7 @@ pub(super) struct Load {
     limit: u64,
     /// The weights of the messages that are buffered, the oldest first.
     weights: VecDeque<u64>,
-    /// The sum of these weights.
+    /// The sum of `weights`.
     total: u64,
     /// The position of the oldest message.
     first: u64,

@@ -38,7 +38,7 @@ impl Alive {
     }
 }
 
-/// Explores all orders with at most this many preemptions.
+/// Explores all orders with at most `preemptions` preemptions.
 fn bounded(preemptions: usize) -> loom::model::Builder {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -19,7 +19,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Creates the order for this many cells, a power of two.
+    /// Creates the order for `cells` cells; `cells` is a power of two.
     pub(super) fn new(cells: usize) -> Order {
         let numbers = || (0..cells).map(|_| AtomicU32::new(0)).collect();
         Order {
@@ -59,7 +59,7 @@ pub(super) struct Free {
 }
 
 impl Free {
-    /// Returns this many free cells.
+    /// Creates a list of `cells` free cells.
     pub(super) fn all(cells: usize) -> Free {
         Free {
             numbers: (0..cells as u32).collect(),

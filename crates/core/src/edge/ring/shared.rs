@@ -64,7 +64,8 @@ pub struct RingEdge<T, W> {
     pub(super) head: CachePadded<AtomicU64>,
     /// The position up to which the sender has published, written by a plain store after the fact.
     pub(super) published: CachePadded<AtomicU64>,
-    /// The position up to which the receiver has taken, also written by a plain store; unused with `drop_oldest`.
+    /// The position up to which the receiver has taken messages, also written by a plain store; unused with
+    /// `drop_oldest`.
     pub(super) taken: CachePadded<AtomicU64>,
     pub(super) sent: CachePadded<SenderCounters>,
     pub(super) received: CachePadded<ReceiverCounters>,

@@ -15,7 +15,7 @@ pub(super) struct Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// Allocates at least this many cells.
+    /// Allocates at least `count` cells.
     pub(super) fn new(count: usize) -> Slots<T> {
         Slots {
             cells: (0..count.next_power_of_two())

@@ -97,7 +97,7 @@ impl Goodbye {
 
 /// A message, or several, for each of many pirates.
 pub(super) trait Broadcast {
-    /// Sends the messages to these pirates.
+    /// Sends the messages to the pirates `to`.
     fn send_to<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
 }
 

@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Creates a batch with this many events for window 7.
+    /// Creates a batch with `count` events for window 7.
     fn parcel(count: u32, pool: &mut Pool<Msg>) -> Cargo<Msg> {
         let mut buffer = Buffer::new();
         for seq in 0..count {

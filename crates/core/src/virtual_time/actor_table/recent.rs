@@ -97,7 +97,7 @@ impl RecentSlots {
         self.slots[place(addr)].set(Recent { addr, slot });
     }
 
-    /// Removes the cached locations of these actors.
+    /// Removes the cached locations of `count` actors from `first` on.
     pub(super) fn forget(&self, first: u32, count: u8) {
         for addr in first..first + u32::from(count) {
             if self.get(addr).is_some() {

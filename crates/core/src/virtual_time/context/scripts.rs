@@ -179,7 +179,7 @@ fn wait_for<M: Message, S>(actor: &mut Scripted<S>, shard: ShardCell<M>, wait: W
     Flow::Continue
 }
 
-/// Sets a timer of the library.
+/// Sets an internal timer for a wait. Its token is never shown to the script.
 fn sleep<M: Message>(shard: ShardCell<M>, time: u64) -> Until {
     shard.with(|shard| {
         let Token(token) = shard.waits.own_token();

@@ -287,7 +287,8 @@ impl<M: Message> WaitCondition<M> for Fresh<M> {
                 shard().keep(event);
             }
         }
-        // The body is polled again only after the timer was due and dropped.
+        // If the body polls the wait only after its timer was due, the timer's event was dropped, so the time-out is
+        // reported here.
         if let Some((token, due)) = self.own.due()
             && due < context.now()
         {

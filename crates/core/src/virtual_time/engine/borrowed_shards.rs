@@ -100,7 +100,7 @@ impl PendingWindows {
         unsafe { self.look_first(at, window) };
     }
 
-    /// Like [`look`](Self::look), if only sent messages can have changed anything.
+    /// Like [`look`](Self::look), for a shard that has only received messages since the last call.
     ///
     /// # Safety
     /// As for [`PendingWindows::look`].

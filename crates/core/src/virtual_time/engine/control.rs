@@ -280,7 +280,7 @@ impl<M: Message> Engine<M> {
                 .map(|&event| (label(event), event));
             let first =
                 events.filter(|(label, _)| label.to == who && time(label) == pause.before());
-            // The first of several such events.
+            // If the actor has several such events, the earliest one is returned.
             first.min_by_key(|(label, _)| label.order())
         });
         let also = also.map(|(_, event)| event);

@@ -1,8 +1,8 @@
 //! Sparse windows, run one after the other by the thread that has borrowed all shards.
 //!
-//! Between two windows that concern only actors, shards have nothing to agree on, so they need no barrier
-//! and no exchange: messages are written where the receiver's shard reads them. Ends, pauses, spawns and everything
-//! else that concerns all shards are left to the [loop](super) of all windows.
+//! Shards need no barrier and no exchange between two windows in which only actors act: messages are written where the
+//! receiver's shard reads them. Ends, pauses, spawns and everything else that concerns all shards are left to the
+//! [loop](super) of all windows.
 
 use super::actor_cache::ActorCache;
 use super::borrowed_shards::{BorrowedShard, JoinedQueues, PendingWindows, ShardPointers};
@@ -59,7 +59,7 @@ struct Progress {
     windows: u64,
     /// True if the window had events.
     busy: bool,
-    /// True if all shards must agree on something, or windows are dense.
+    /// True if the shards must synchronise, or windows are dense.
     stops: bool,
     density: Density,
 }
@@ -166,7 +166,7 @@ struct WindowResult {
     events: u64,
     /// True if the window had events.
     busy: bool,
-    /// True if all shards must agree on something.
+    /// True if the shards must synchronise.
     concerns_all: bool,
 }
 
@@ -397,8 +397,8 @@ unsafe fn close<M: Message>(
     }
 }
 
-/// Like [`close`], for a window in which anything besides messages and timers happened. Returns true if that concerns
-/// all shards.
+/// Like [`close`], for a window with an end, a failure, a spawn or a multicast. Returns true if all shards must
+/// synchronise.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -522,7 +522,7 @@ unsafe fn run_many<M: Message, P: Pause>(
 }
 
 impl<M: Message> Shard<M> {
-    /// True if all shards must agree on something, or must carry out something in a common order.
+    /// True if all shards must synchronise, because of a spawn, a multicast, the root's end or a failure.
     fn concerns_all(&self) -> bool {
         let counters = &self.counters;
         !self.spawns.is_empty()

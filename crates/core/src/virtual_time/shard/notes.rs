@@ -87,7 +87,7 @@ impl<M: Message> Shard<M> {
         notes
     }
 
-    /// Restores notes.
+    /// Replaces all notes by restored ones.
     pub(in super::super) fn take_over(&mut self, notes: Notes) {
         let pages = notes.received.iter().map(|(page, _)| *page as usize + 1);
         self.counters

@@ -215,7 +215,7 @@ pub(in super::super) struct SavedBatch {
     pub(in super::super) origin: SavedOrigin,
 }
 
-/// Other data of the actors of some pages.
+/// The saved data of a group of pages, except for the actors' states.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(in super::super) struct SavedRest {
     /// The numbers of the pages modulo [`ROUND`]: all pages belong to one shard.

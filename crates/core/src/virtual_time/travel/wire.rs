@@ -291,7 +291,7 @@ mod tests {
         (event.head.order(), cause, event.body().copied())
     }
 
-    /// Returns the bytes of this many events, which take several chunks.
+    /// Returns the bytes of `count` events, which fill several chunks.
     fn written(wire: Wire<Msg>, count: u32, pool: &mut Pool<Msg>) -> Vec<u8> {
         let mut buffer = Buffer::new();
         (0..count).for_each(|seq| buffer.push(pool, event(seq)));

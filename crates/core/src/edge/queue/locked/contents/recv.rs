@@ -33,7 +33,7 @@ impl<T> Contents<T> {
         Some(message)
     }
 
-    /// Takes up to `max` messages for the receiver, and returns how many.
+    /// Takes up to `max` messages for the receiver, and returns their number.
     pub(in crate::edge::queue) fn take_many(
         &mut self,
         messages: &mut Vec<T>,
