@@ -336,7 +336,7 @@ lost KILL 2 2
 lost KILL 2 3
 echo "cluster: a process that is killed ends the run, which is resumed from its last checkpoint"
 lost STOP 1 2 --window-within 2s
-grep -q "process 0 has not come to the end of a window for 2s" "$work/said" || fail "process 0 was stopped: $(cat "$work/said")"
+grep -q "process 0 has not reached the end of a window for 2s" "$work/said" || fail "process 0 was stopped: $(cat "$work/said")"
 lost STOP 2 3 --window-within 2s
-grep -q "process 1 has not come to the end of a window for 2s" "$work/said" || fail "process 1 was stopped: $(cat "$work/said")"
+grep -q "process 1 has not reached the end of a window for 2s" "$work/said" || fail "process 1 was stopped: $(cat "$work/said")"
 echo "cluster: a process that is stopped ends the run, too"

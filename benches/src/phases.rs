@@ -38,10 +38,9 @@ pub fn run(executor: Executor, config: &Config, fsm: Fsm) -> Run {
     let begin = Instant::now();
     let (report, tally) = fsm::run(executor, config, fsm.watched_by(Marks)).expect("the run");
     let whole = begin.elapsed();
-    let tally = tally.expect("the run was not cut");
+    let tally = tally.expect("the run was not cancelled");
     assert!(tally.is_complete(), "{executor:?}: {tally:?}");
-    let [talk, delivered, shutdown] =
-        marks().map(|mark| mark.expect("the FSM comes by every mark"));
+    let [talk, delivered, shutdown] = marks().map(|mark| mark.expect("the FSM reaches every mark"));
     Run {
         report,
         tally,

@@ -102,7 +102,7 @@ struct Buddy<P> {
     /// The address to which the pirate would send chats.
     #[expect(
         dead_code,
-        reason = "kept as any pirate keeps it; a run without chat never reads it"
+        reason = "every pirate stores it; a run without chat never reads it"
     )]
     address: P,
 }

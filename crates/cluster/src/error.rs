@@ -42,7 +42,7 @@ pub enum ClusterError {
         error: postcard::Error,
     },
     /// Another process has ended.
-    #[error("another process has ended before the run did")]
+    #[error("another process has ended before the run was over")]
     Lost,
 }
 

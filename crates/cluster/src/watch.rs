@@ -104,7 +104,7 @@ fn sentence(missing: &[usize], limit: Duration) -> String {
         [first, rest @ ..] => format!("process {first} and {} more", rest.len()),
     };
     let verb = if missing.len() > 1 { "have" } else { "has" };
-    format!("{who} {verb} not come to the end of a window for {limit:?} (--window-within)")
+    format!("{who} {verb} not reached the end of a window for {limit:?} (--window-within)")
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
         arrivals.wait();
         let said = said.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(
-            said.starts_with("process 2 has not come") && said.contains("20ms"),
+            said.starts_with("process 2 has not reached the end") && said.contains("20ms"),
             "{said}"
         );
     }

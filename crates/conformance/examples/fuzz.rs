@@ -11,7 +11,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "it prints its progress, and what differs"
+    reason = "prints its progress and differences"
 )]
 
 #[path = "../tests/suite/virtual_time/fuzz/case.rs"]
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     let first = arguments.next().unwrap_or_else(|| "0".to_owned());
     let Ok(mut number) = first.parse::<u64>() else {
         return refuse(&format!(
-            "'{first}' is not the number of a case; give the number to begin with"
+            "'{first}' is not the number of a case; give the number of the first case"
         ));
     };
     // Panics of actors are part of many cases.

@@ -141,9 +141,9 @@ impl fmt::Display for Difference {
             self.time
         )?;
         if let Some(last) = &self.last_common {
-            write!(f, "The last event that both had: {last}. ")?;
+            write!(f, "The last common event: {last}. ")?;
         }
-        f.write_str("Something else than its context decides what an actor does, such as the order of a HashMap, a clock, or a shared variable")
+        f.write_str("An actor's behaviour depends on something other than its context, such as the order of a HashMap, a clock, or a shared variable")
     }
 }
 
@@ -248,7 +248,9 @@ fn describe<M: Message>(noted: &LoggedEvent, mut name: impl FnMut(Addr) -> Strin
         }
         LoggedKind::DeadLetter(kind) => {
             let (kind, from) = (M::KINDS[kind], from());
-            format!("{kind} from {from}, its message {number}, found {to} ended or not there")
+            format!(
+                "{kind} from {from}, its message {number}, found that {to} had ended or did not exist"
+            )
         }
         LoggedKind::Timer if contents >= 1 << 31 => format!("a wait of {to} was over"),
         LoggedKind::Timer => format!("{to} got timer {contents}"),

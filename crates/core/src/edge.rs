@@ -57,7 +57,7 @@
 //! ```
 
 mod abort;
-#[expect(missing_debug_implementations, reason = "not to be seen outside")]
+#[expect(missing_debug_implementations, reason = "internal to the edge")]
 mod batch;
 mod clock;
 mod counters;
@@ -70,10 +70,10 @@ mod meter;
 mod open;
 mod options;
 mod park;
-#[expect(missing_debug_implementations, reason = "not to be seen outside")]
+#[expect(missing_debug_implementations, reason = "internal to the edge")]
 mod queue;
 mod receiver;
-#[expect(missing_debug_implementations, reason = "not to be seen outside")]
+#[expect(missing_debug_implementations, reason = "internal to the edge")]
 mod ring;
 mod sender;
 mod sink;

@@ -21,7 +21,7 @@
 //! let talk = Duration::from_secs(10);
 //! let scenario = Fsm { population: 1000, talk, ..Fsm::default() };
 //! let (report, tally) = fsm::run(Executor::Virtual, &Config::default(), scenario)?;
-//! let tally = tally.expect("the run was not cut");
+//! let tally = tally.expect("the run was not cancelled");
 //! assert_eq!(tally.goodbyes, 1000);
 //! assert_eq!(tally.missing_gold(), 0);
 //! assert!(report.delivered() > 7000);

@@ -4,7 +4,7 @@
 #[cfg(not(loom))]
 #[cfg_attr(
     not(all(feature = "edge", feature = "fork-join", feature = "threads")),
-    allow(unused_imports, reason = "some are used by optional modules alone")
+    allow(unused_imports, reason = "only optional modules use some imports")
 )]
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,

@@ -12,7 +12,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     if let Some(lifetime) = generics.lifetimes().next() {
         return Err(Error::new(
             lifetime.lifetime.span(),
-            "an actor outlives what spawns it, so it owns its state; remove the lifetime",
+            "an actor outlives the code that spawns it, so it must own its state; remove the lifetime",
         ));
     }
     for parameter in generics.type_params_mut() {
@@ -64,9 +64,7 @@ fn name(input: &DeriveInput) -> Result<LitStr> {
         }
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("name") {
-                return Err(
-                    meta.error("a kind has a name and nothing else: `#[kind(name = \"...\")]`")
-                );
+                return Err(meta.error("a kind has only a name: `#[kind(name = \"...\")]`"));
             }
             if name.is_some() {
                 return Err(meta.error("the name is given twice"));

@@ -16,7 +16,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     if let Some(lifetime) = generics.lifetimes().next() {
         return Err(Error::new(
             lifetime.span(),
-            "a message outlives the actor that sends it, so it owns what it carries; \
+            "a message outlives the actor that sends it, so it must own its data; \
              remove the lifetime, for example with `String` or `Arc<str>` instead of `&str`",
         ));
     }
@@ -39,7 +39,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         Data::Union(data) => {
             return Err(Error::new(
                 data.union_token.span,
-                "a union does not say which of its fields is there; make the message an enum, or \
+                "a union does not record which of its fields is valid; make the message an enum, or \
                  implement `corsair::Message` by hand",
             ));
         }

@@ -14,7 +14,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     if let Some(lifetime) = generics.lifetimes().next() {
         return Err(Error::new(
             lifetime.lifetime.span(),
-            "plain data owns what it carries; remove the lifetime",
+            "plain data must own its contents; remove the lifetime",
         ));
     }
     for parameter in generics.type_params_mut() {
@@ -36,7 +36,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         Data::Enum(data) if data.variants.len() > MOST_VARIANTS => {
             return Err(Error::new(
                 ident.span(),
-                "plain data has at most 256 variants; make groups of them enums of their own",
+                "plain data has at most 256 variants; move groups of variants to separate enums",
             ));
         }
         Data::Enum(data) => {
@@ -76,7 +76,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         Data::Union(data) => {
             return Err(Error::new(
                 data.union_token.span,
-                "a union does not say which of its fields is there; make it an enum, or implement `corsair::Plain` by hand",
+                "a union does not record which of its fields is valid; make it an enum, or implement `corsair::Plain` by hand",
             ));
         }
     };

@@ -112,9 +112,7 @@ pub fn read(path: &Path) -> Result<File, String> {
     let name = path.display();
     let size = path.metadata().map_or(0, |metadata| metadata.len());
     if size > LARGEST {
-        return Err(format!(
-            "{name} has {size} bytes; a simulation is described in fewer"
-        ));
+        return Err(format!("{name} has {size} bytes; the maximum is {LARGEST}"));
     }
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("{name} cannot be read: {error}"))?;

@@ -88,7 +88,7 @@ impl Native {
             match progress {
                 Ok(Progress::Waits) if !net.is_awaited() => self.end(
                     HostState::Deadlocked,
-                    Some("the actor awaits nothing of the simulation: its futures come from Net alone"),
+                    Some("the actor awaits a future from outside of the simulation; await only futures of Net"),
                 ),
                 Ok(Progress::Waits) => {}
                 Ok(Progress::Ended(None)) => self.end(HostState::Exited(0), None),

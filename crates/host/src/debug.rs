@@ -30,7 +30,7 @@ impl Debug {
             let found = hosts.iter().position(|&host| host == name);
             found.ok_or_else(|| {
                 SimError::Settings(format!(
-                    "{variable} names the host '{name}', but there are {}",
+                    "{variable} names the host '{name}', which does not exist; the hosts are {}",
                     hosts.join(", ")
                 ))
             })

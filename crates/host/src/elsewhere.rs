@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[derive(Debug)]
 pub struct Sim(Infallible);
 
-#[allow(missing_docs, reason = "documented where programs can be simulated")]
+#[allow(missing_docs, reason = "documented on platforms with simulations")]
 impl Sim {
     pub fn seed(&self) -> u64 {
         match self.0 {}
@@ -159,7 +159,7 @@ impl Sim {
 #[derive(Clone, Debug)]
 pub struct Net(Infallible);
 
-#[allow(missing_docs, reason = "documented where programs can be simulated")]
+#[allow(missing_docs, reason = "documented on platforms with simulations")]
 impl Net {
     pub fn now(&self) -> Time {
         match self.0 {}
@@ -206,7 +206,7 @@ impl Net {
 #[derive(Debug)]
 pub struct Stream(Infallible);
 
-#[allow(missing_docs, reason = "documented where programs can be simulated")]
+#[allow(missing_docs, reason = "documented on platforms with simulations")]
 impl Stream {
     pub fn local_addr(&self) -> SocketAddr {
         match self.0 {}
@@ -245,7 +245,7 @@ impl AsyncWrite for Stream {
 #[derive(Debug)]
 pub struct Listener(Infallible);
 
-#[allow(missing_docs, reason = "documented where programs can be simulated")]
+#[allow(missing_docs, reason = "documented on platforms with simulations")]
 impl Listener {
     pub async fn accept(&self) -> Stream {
         match self.0 {}
@@ -256,7 +256,7 @@ impl Listener {
 #[derive(Debug)]
 pub struct Datagrams(Infallible);
 
-#[allow(missing_docs, reason = "documented where programs can be simulated")]
+#[allow(missing_docs, reason = "documented on platforms with simulations")]
 impl Datagrams {
     pub fn port(&self) -> u16 {
         match self.0 {}

@@ -100,7 +100,7 @@ fn prepare(zone: Zone) {
     };
     assert_eq!(
         mapped as usize, base,
-        "the address range of the heap is taken"
+        "the address range of the heap is occupied"
     );
     state.top = base;
     state.end = base + ZONE_SIZE;

@@ -106,7 +106,7 @@ fn copy() -> Result<i32, String> {
 pub(crate) fn command() -> Result<Command, String> {
     if std::env::var_os(PROGRAM).is_some() {
         return Err(
-            "this kernel does not load programs where their alignment asks for; \
+            "this kernel ignores the alignment of programs when it loads them; \
                     Linux 5.10 or newer is needed"
                 .to_string(),
         );

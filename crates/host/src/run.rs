@@ -92,7 +92,7 @@ impl ActiveRun {
         own_models: OwnModels,
     ) -> Result<ActiveRun, SimError> {
         let zygote = Zygote::fork(world).map_err(|source| SimError::System {
-            what: "the process that hosts are forked from",
+            what: "starting the process from which hosts are forked",
             source,
         })?;
         let zygote = Arc::new(zygote);

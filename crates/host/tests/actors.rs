@@ -237,7 +237,7 @@ fn an_actor_that_awaits_something_else_is_named(sim: &mut Sim) {
     });
     assert_eq!(state, HostState::Deadlocked, "{text}");
     assert!(text.contains("host unlucky is deadlocked"), "{text}");
-    assert!(text.contains("its futures come from Net alone"), "{text}");
+    assert!(text.contains("await only futures of Net"), "{text}");
 }
 
 #[corsair_host::test]

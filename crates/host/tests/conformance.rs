@@ -1,9 +1,6 @@
 //! Runs the same scripts on the real kernel's loopback and on a simulated host; every observed line must be equal.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
-#![allow(
-    unsafe_code,
-    reason = "calls the C library, as the programs do that are simulated"
-)]
+#![allow(unsafe_code, reason = "calls the C library, like simulated programs")]
 
 use corsair_host::{Sim, SimError};
 use std::fmt::Debug;

@@ -1,9 +1,6 @@
 //! Files: comparison with a real file system, and the effects of kills and power losses.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
-#![allow(
-    unsafe_code,
-    reason = "calls the C library, as the programs do that are simulated"
-)]
+#![allow(unsafe_code, reason = "calls the C library, like simulated programs")]
 
 use corsair_host::{Disk, Fault, HostId, HostState, Sim, SimError};
 use std::fs::{self, File, OpenOptions};

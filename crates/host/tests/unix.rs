@@ -1,9 +1,6 @@
 //! Unix sockets and signals: comparison with the real kernel, and tokio's interfaces to both.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
-#![allow(
-    unsafe_code,
-    reason = "calls the C library, as the programs do that are simulated"
-)]
+#![allow(unsafe_code, reason = "calls the C library, like simulated programs")]
 
 use corsair_host::{Fault, HostState, Sim, SimError};
 use std::fmt::Debug;

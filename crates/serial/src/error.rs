@@ -27,7 +27,7 @@ pub enum MarshalError {
         message: String,
     },
     /// The system refused a thread.
-    #[error("cannot start {workers} workers: {source}; ask for fewer")]
+    #[error("cannot start {workers} workers: {source}; use fewer workers")]
     Workers {
         /// The number of requested workers.
         workers: usize,
@@ -37,7 +37,7 @@ pub enum MarshalError {
     },
     /// A blocking strategy was called from asynchronous code.
     #[error(
-        "ParallelTasks blocks, and was called inside a tokio runtime; call it from spawn_blocking, or take Chunked"
+        "ParallelTasks blocks, and was called inside a tokio runtime; call it from spawn_blocking, or use Chunked"
     )]
     InsideRuntime,
 }

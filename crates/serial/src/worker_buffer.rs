@@ -87,7 +87,7 @@ impl WorkerBuffer {
             let encoded = format.encode(value, bytes);
             assert!(
                 bytes.len() >= start,
-                "the format {} took away what was already in the buffer",
+                "the format {} removed bytes that were already in the buffer",
                 F::NAME
             );
             encoded

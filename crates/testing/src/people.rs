@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(
     missing_docs,
-    reason = "the fields of a made-up record say what they are"
+    reason = "the fields of a generated record are self-explanatory"
 )]
 pub struct Person {
     #[serde(rename = "_id")]
@@ -54,7 +54,7 @@ pub struct Person {
 #[serde(deny_unknown_fields)]
 #[expect(
     missing_docs,
-    reason = "the fields of a made-up record say what they are"
+    reason = "the fields of a generated record are self-explanatory"
 )]
 pub struct Friend {
     pub id: u32,

@@ -655,7 +655,7 @@ fn a_deadlock_names_who_waits_for_what(executor: Executor) {
                 lines[0].contains("waits for the event selected at"),
                 "{lines:?}"
             );
-            assert!(lines[0].ends_with("(1 kept)"), "{lines:?}");
+            assert!(lines[0].ends_with("(1 stashed)"), "{lines:?}");
             assert_eq!(lines[1], "waiter waits for a message");
         }
         other => panic!("{other:?}"),

@@ -428,7 +428,7 @@ fn a_deadlock_tells_who_waits_for_what() {
             assert_eq!(report.waiting_total, 2);
             let text = error.to_string();
             assert!(
-                text.contains("root waits for an answer of other (1 kept)"),
+                text.contains("root waits for an answer of other (1 stashed)"),
                 "{text}"
             );
             assert!(

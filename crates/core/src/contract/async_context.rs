@@ -309,6 +309,6 @@ async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, request: u32) -> Ad
         .await
     {
         Event::Spawned { first, count, .. } => AddrRange::new(first, count),
-        _ => unreachable!("the wait returns only what it was asked for"),
+        _ => unreachable!("the wait returns only awaited events"),
     }
 }

@@ -185,11 +185,11 @@ const MAX_WORKERS: usize = 1024;
 pub enum ConfigError {
     /// Too many workers.
     #[error(
-        "{0} workers are too many; at most {MAX_WORKERS} work together, and more than the machine's cores only cost time"
+        "{0} workers are too many; the maximum is {MAX_WORKERS}, and more workers than cores only cost time"
     )]
     Workers(usize),
     /// A latency of zero.
-    #[error("a latency of zero leaves virtual time no room; give at least 1ns")]
+    #[error("a latency must not be zero; give at least 1ns")]
     NoLatency,
     /// A lookahead of zero.
     #[error("the lookahead must not be zero; give at least 1ns, or leave it out")]
@@ -206,7 +206,7 @@ pub enum ConfigError {
     },
     /// The network duplicates messages, but the message type cannot be copied.
     #[error(
-        "the network delivers some messages twice, and `{message}` cannot be copied; put #[message(duplicate)] on the type, which is to be Clone, or take another network"
+        "the network delivers some messages twice, and `{message}` cannot be copied; add #[message(duplicate)] to the type, which must be Clone, or use another network"
     )]
     NoDuplicate {
         /// The type of messages.

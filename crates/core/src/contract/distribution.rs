@@ -93,11 +93,13 @@ pub enum DistributionError {
     Empty,
     /// A curve with fewer than two percentiles.
     #[error(
-        "{0} percentiles make no curve; give at least two between 0 and 100, or also both 0 and 100"
+        "{0} percentiles do not define a distribution; give at least two between 0 and 100, or both 0 and 100 as well"
     )]
     FewPercentiles(usize),
     /// The value of a percentile is less than the value of a lower percentile.
-    #[error("percentile {0} is smaller than a lower one; values of higher percentiles are larger")]
+    #[error(
+        "percentile {0} is smaller than a lower percentile; give values that increase with the percentile"
+    )]
     FallingPercentile(f64),
 }
 

@@ -59,7 +59,7 @@ pub enum RunError {
     },
     /// An actor sent more messages than there are sequence numbers.
     #[error(
-        "{name} has sent 2^32 messages, which is all that have distinct numbers; let several actors share the work"
+        "{name} has sent 2^32 messages, the maximum of one actor; distribute the work over several actors"
     )]
     TooManySends {
         /// The name of the actor.

@@ -226,7 +226,7 @@ impl Histogram {
     pub fn quantile(&self, part: f64) -> Option<f64> {
         assert!(
             (0.0..=1.0).contains(&part),
-            "a part of the values is between 0 and 1, not {part}"
+            "a quantile is between 0 and 1, not {part}"
         );
         let found = self.buckets.quantile(part);
         // If a bucket contains an integer, its lower end is an integer, so truncation stays in the bucket.

@@ -156,7 +156,7 @@ impl fmt::Display for WaitingActor {
             )?,
         }
         if self.kept > 0 {
-            write!(f, " ({} kept)", self.kept)?;
+            write!(f, " ({} stashed)", self.kept)?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ impl<T> fmt::Debug for Aborted<T> {
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TrySendError<T> {
     /// The edge is full.
-    #[error("the edge is full; send again when something has been received")]
+    #[error("the edge is full; send again when a message has been received")]
     Full(T),
     /// The edge was aborted, or this end closed it.
     #[error("the edge has been aborted or closed and takes no more messages")]
@@ -99,8 +99,8 @@ pub enum RecvTimeoutError {
     /// No message arrived in time.
     #[error("the edge stayed empty; recv again, or give it more time")]
     TimedOut,
-    /// The other end has closed the edge, and everything has been received.
-    #[error("the edge was closed, and everything has been received")]
+    /// The other end has closed the edge, and all messages have been received.
+    #[error("the edge was closed, and all messages have been received")]
     Closed,
     /// The edge has been aborted.
     #[error("the edge has been aborted")]
@@ -111,10 +111,10 @@ pub enum RecvTimeoutError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TryRecvError {
     /// The edge is empty.
-    #[error("the edge is empty; recv again when something has been sent")]
+    #[error("the edge is empty; recv again when a message has been sent")]
     Empty,
-    /// The other end has closed the edge, and everything has been received.
-    #[error("the edge was closed, and everything has been received")]
+    /// The other end has closed the edge, and all messages have been received.
+    #[error("the edge was closed, and all messages have been received")]
     Closed,
     /// The edge has been aborted.
     #[error("the edge has been aborted")]

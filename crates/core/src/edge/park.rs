@@ -1,7 +1,7 @@
 //! Waiting: a cell for the waker of an end, and threads that sleep until they are woken.
 #![allow(
     unsafe_code,
-    reason = "a cell holds the waker; a flag says which thread may touch it"
+    reason = "a cell holds the waker; a flag says which thread may access it"
 )]
 
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};

@@ -30,7 +30,7 @@ mod lock;
 mod locked;
 #[cfg(all(test, loom))]
 mod loom;
-#[expect(missing_debug_implementations, reason = "not to be seen outside")]
+#[expect(missing_debug_implementations, reason = "internal to the edge")]
 mod sender;
 
 use super::flavour::{Flavour, Queue};

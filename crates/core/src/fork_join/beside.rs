@@ -145,7 +145,7 @@ impl Pool {
         match (ra, rb) {
             (Ok(ra), Some(Ok(rb))) => (ra, rb),
             (Err(panic), _) | (_, Some(Err(panic))) => resume_unwind(panic),
-            (Ok(_), None) => unreachable!("who begins leaves a result"),
+            (Ok(_), None) => unreachable!("a worker that begins stores a result"),
         }
     }
 

@@ -135,7 +135,7 @@ impl<A: Future, B: Future> Fork<A, B> {
     #[inline(never)]
     #[allow(
         clippy::boxed_local,
-        reason = "passed on by address, they would have to lie in memory in the caller too"
+        reason = "without the box, the caller would store the futures in memory as well"
     )]
     fn start_after_refill(worker: &Worker, halves: Box<(A, B)>) -> Result<Both<A, B>, Handle<A, B>>
     where
@@ -293,7 +293,7 @@ impl<A: Future, B: Future> Handle<A, B> {
     pub(super) fn results(self) -> Both<A, B> {
         assert!(
             self.shared().is_finished(),
-            "the results of halves that are not over"
+            "the results are read before the halves are over"
         );
         let block = self.0.cast();
         std::mem::forget(self);

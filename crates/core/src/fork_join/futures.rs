@@ -155,7 +155,7 @@ where
             }
             match std::mem::replace(&mut self.0, Stage::Taken) {
                 Stage::Ready(both) => return Poll::Ready(both),
-                Stage::Taken => panic!("a join is polled until it is over"),
+                Stage::Taken => panic!("a join was polled after it was over"),
                 Stage::Unready(unready) => match ManuallyDrop::into_inner(unready) {
                     Unready::Waiting(handle) => return Poll::Ready(handle.results()),
                     Unready::Outside(halves) => *self = Join::begun(*halves),

@@ -35,8 +35,8 @@ impl<A: Future, B: Future> InPlace<A, B> {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
         assert!(
             !stack::is_low(),
-            "fork-join: the recursion is too deep for the stack of this thread, which is not of a \
-             pool; run it in one, with Pool::block_on or Pool::spawn"
+            "fork-join: the recursion is too deep for the stack of this thread, which does not \
+             belong to a pool; run the future in a pool, with Pool::block_on or Pool::spawn"
         );
         self.a.poll(context);
         self.b.poll(context);

@@ -52,7 +52,7 @@ pub enum PoolError {
     NoWorkers,
     /// Too many workers.
     #[error(
-        "{0} workers are too many; at most {MAX_WORKERS} work together, and more than the machine's cores only cost time"
+        "{0} workers are too many; the maximum is {MAX_WORKERS}, and more workers than cores only cost time"
     )]
     TooManyWorkers(usize),
     /// The system refused a thread.

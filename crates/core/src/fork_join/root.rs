@@ -164,12 +164,12 @@ impl Wake for WakeWorker {
 
 /// The pool was dropped before the future was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the pool was dropped before what was spawned in it was over; keep the pool longer")]
+#[error("the pool was dropped before the spawned future was over; keep the pool longer")]
 pub struct PoolDropped;
 
 /// The pending result of a future that was [spawned](Pool::spawn) in a pool: `Err` if the pool was dropped
 /// first. Dropping it cancels the future.
-#[must_use = "dropping this cancels what was spawned"]
+#[must_use = "dropping this cancels the spawned future"]
 pub struct Task<F: Future> {
     /// `None` once the result was taken.
     block: Option<NonNull<Header>>,

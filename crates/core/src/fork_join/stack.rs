@@ -3,7 +3,7 @@
 //! Forks nest on the machine's stack. Near the end of a stack the worker continues on a fresh one: another thread takes
 //! the worker's place, and the previous thread waits for it. So recursion is limited only by memory, and when memory
 //! runs out there is a panic with a message instead of a stack overflow.
-#![allow(unsafe_code, reason = "the extent of a stack is asked of libc")]
+#![allow(unsafe_code, reason = "libc reports the extent of a stack")]
 
 use super::worker::Worker;
 use crate::memory::available_memory;

@@ -3,7 +3,7 @@
 
 #![allow(
     clippy::manual_async_fn,
-    reason = "a recursive `async fn` that is to be `Send` does not compile"
+    reason = "a recursive `async fn` that must be `Send` does not compile"
 )]
 
 use super::{Pool, for_each, fork_join, join, map, reduce, scope};

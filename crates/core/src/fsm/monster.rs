@@ -62,7 +62,10 @@ pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C)
 }
 
 /// The FSM between two waits.
-#[allow(missing_debug_implementations, reason = "a watch need not have one")]
+#[allow(
+    missing_debug_implementations,
+    reason = "a watch need not implement it"
+)]
 pub struct Monster<W: Watch = ()> {
     arch: String,
     population: u32,
@@ -241,7 +244,7 @@ impl<W: Watch> Monster<W> {
                     Some(Event::Spawned { first, count, .. }) => {
                         self.begin(AddrRange::new(first, count), cx);
                     }
-                    _ => unreachable!("the wait returns only what it was asked for"),
+                    _ => unreachable!("the wait returns only awaited events"),
                 },
                 Stage::Broadcast(start) if start < self.pirates.len() => {
                     let (chunk, next) = self.chunk(start);

@@ -50,7 +50,7 @@ impl TryFrom<Unchecked> for Network {
         let in_order = starts.is_sorted() && starts.first() == Some(&0);
         let whole = starts.len() == names.len() + 1 && starts.last() == Some(&buddies.len());
         if !in_order || !whole || buddies.iter().any(|&buddy| buddy as usize >= names.len()) {
-            return Err("no network of pirates");
+            return Err("an invalid network of pirates");
         }
         Ok(Network {
             names,
@@ -140,7 +140,7 @@ impl Network {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// An edge of a pirate that does not exist.
-    #[error("an edge names pirate {index}, there are {count}")]
+    #[error("an edge refers to pirate {index}, but there are only {count} pirates")]
     NoSuchPirate {
         /// The index of the edge.
         index: u32,
@@ -152,11 +152,11 @@ pub enum NetworkError {
     KnowsItself(String),
     /// A pirate with too many edges.
     #[error(
-        "{0} has more than {MAX_BUDDIES} buddies, which is all a pirate remembers; remove some of its edges"
+        "{0} has more than {MAX_BUDDIES} buddies, the maximum of a pirate; remove some of its edges"
     )]
     TooManyBuddies(String),
     /// More pirates than addresses.
-    #[error("{0} pirates are more than a run has addresses for")]
+    #[error("{0} pirates are more than a run has addresses")]
     TooMany(usize),
 }
 

@@ -68,7 +68,7 @@ impl<C: Carrier + ?Sized> Carrier for &mut C {
     }
 }
 
-/// Another process of the run has ended before the run did.
+/// Another process of the run has ended before the run was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessLost;
 

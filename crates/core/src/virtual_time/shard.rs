@@ -355,7 +355,7 @@ impl<M: Message> Shard<M> {
     /// Removes the shard's data about the actor being run, which has ended. The caller drops the returned
     /// waker.
     #[inline]
-    #[must_use = "dropping a waker is foreign code: done where no reference is held"]
+    #[must_use = "dropping a waker runs foreign code; drop it where no reference is held"]
     pub(super) fn forget(&mut self) -> Option<Waker> {
         if self.header().has_spawns() {
             self.forget_requests();

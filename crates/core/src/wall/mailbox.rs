@@ -306,7 +306,7 @@ mod loom {
                 }
             }
             let over: usize = senders.map(|sender| sender.join().unwrap()).iter().sum();
-            assert_eq!(over, released.len(), "who waits for room is released");
+            assert_eq!(over, released.len(), "waiting senders are released");
         });
     }
 
@@ -335,7 +335,9 @@ mod loom {
                             assert_eq!(first.span, SpanId::new(Addr(1), 1));
                             assert_eq!(row.len(), 1, "the others are the sender's");
                         }
-                        Err(MailboxRefusal::Full(_)) => unreachable!("the sender waits for room"),
+                        Err(MailboxRefusal::Full(_)) => {
+                            unreachable!("the sender waits for capacity")
+                        }
                     }
                 })
             };

@@ -18,7 +18,7 @@ fn outcome(config: &Config, workers: usize, fsm: Fsm) -> (u64, Tally, u64) {
     let digest = report.digest.expect("virtual time has a digest");
     (
         digest,
-        tally.expect("the run was not cut"),
+        tally.expect("the run was not cancelled"),
         report.delivered(),
     )
 }

@@ -21,7 +21,7 @@ fn ends_and_counts_what_was_dropped(executor: Executor) {
             ..Fsm::default()
         };
         let (report, tally) = fsm::run(executor, &config, fsm).expect("it ends");
-        let tally = tally.expect("the run was not cut");
+        let tally = tally.expect("the run was not cancelled");
         assert!(report.dropped > 0, "{overflow:?}");
         assert!(tally.goodbyes <= 200, "{overflow:?}: {tally:?}");
         assert!(tally.missing_gold() >= 0, "{overflow:?}: {tally:?}");

@@ -207,6 +207,6 @@ fn a_network_brings_its_own_population_and_names() {
         ..Fsm::default()
     };
     let (report, tally) = fsm::run(Executor::Virtual, &Config::default(), fsm).expect("it runs");
-    assert_eq!(tally.expect("the run was not cut").pirates, 7);
+    assert_eq!(tally.expect("the run was not cancelled").pirates, 7);
     assert_eq!(report.spawned, 8);
 }

@@ -300,7 +300,7 @@ fn an_inspection_says_why_it_sees_nothing() {
 fn where_nothing_is_left_a_message_from_outside_lets_the_run_go_on() {
     let mut simulation = diaries(2, 1, None);
     assert!(simulation.run_until(at(T)));
-    assert!(!simulation.step(), "nothing is left to happen");
+    assert!(!simulation.step(), "no events remain");
     simulation
         .inject(at(2 * T), Addr::from_u32(0), Note::Number(1))
         .unwrap();

@@ -205,7 +205,7 @@ fn left_alone(
     assert_eq!(begun.load(SeqCst), !driven.is_zero());
     act(&cancel);
     let result = told.recv_timeout(Duration::from_secs(20));
-    let result = result.expect("it ends though nobody drives the runtime");
+    let result = result.expect("the run ends although no thread drives the runtime");
     run.join().unwrap();
     (result, Arc::strong_count(&held))
 }
@@ -235,6 +235,6 @@ fn a_run_on_a_runtime_that_nobody_drives_ends_when_its_time_is_over() {
             "{driven:?}: {result:?}"
         );
         assert_eq!(holders, 1, "{driven:?}: bodies are left");
-        assert!(!cancel.is_cancelled(), "nobody has cancelled it");
+        assert!(!cancel.is_cancelled(), "the run was not cancelled");
     }
 }

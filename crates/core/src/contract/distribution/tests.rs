@@ -275,7 +275,7 @@ fn percentiles_that_make_no_curve_are_refused() {
     assert!(refused(&[(50.0, 2.0), (90.0, 1.0)]).starts_with("percentile 90 is smaller"));
     assert!(refused(&[(50.0, 2.0), (50.0, 2.0)]).contains("there once"));
     assert!(refused(&[(-1.0, 2.0), (50.0, 2.0)]).contains("from 0 to 100"));
-    assert!(refused(&[(50.0, 2.0), (100.0, 3.0)]).contains("or also both 0 and 100"));
+    assert!(refused(&[(50.0, 2.0), (100.0, 3.0)]).contains("or both 0 and 100 as well"));
     assert!(refused(&[(1.0, 0.0), (50.0, 2.0)]).contains("positive"));
 }
 

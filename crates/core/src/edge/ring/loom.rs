@@ -175,7 +175,7 @@ fn ends_that_wait_are_woken_by_an_abort() {
         let (_tx, mut empty) = ring::<u32>(options);
         full.try_send(1).expect("there is room");
         let sender = thread::spawn(move || {
-            let refused = full.send_blocking(2).expect_err("there is no room");
+            let refused = full.send_blocking(2).expect_err("the edge is full");
             assert_eq!(refused.into_inner(), 2);
         });
         let aborter = thread::spawn(move || handle.abort());

@@ -1,7 +1,7 @@
 //! The shared state of both ends of a ring, and the operations on its two words.
 #![allow(
     unsafe_code,
-    reason = "cells are freed, and wakers woken, by the thread that the ring's words name"
+    reason = "cells are freed, and wakers woken, by the thread that the ring's words select"
 )]
 
 use super::order::Order;
@@ -209,7 +209,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
 
     /// Advances the head from `seen`, with `drop_oldest`, where no sender waits. Returns false if the head has changed.
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
-        debug_assert_eq!(seen & WAITS, 0, "no sender waits for room");
+        debug_assert_eq!(seen & WAITS, 0, "no sender waits for capacity");
         self.head
             .compare_exchange(
                 seen,

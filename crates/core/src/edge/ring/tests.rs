@@ -86,7 +86,7 @@ fn a_batch_longer_than_the_edge_goes_through_in_parts() {
     assert_eq!(
         batch.len(),
         7,
-        "what did not fit is left when the future is dropped"
+        "unsent messages remain when the future is dropped"
     );
     assert!(batch.iter().map(|it| **it).eq(3..10));
     let sender = thread::spawn(move || tx.send_all_blocking(&mut batch));

@@ -143,7 +143,7 @@ impl<W: Watch> Kind for Monster<W> {
             .as_ref()
             .is_some_and(|network| network.len() != saved.population)
         {
-            return Err(D::Error::custom("a network of another size"));
+            return Err(D::Error::custom("the network has another size"));
         }
         Ok(Monster {
             arch: saved.arch,

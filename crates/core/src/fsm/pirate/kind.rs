@@ -54,7 +54,7 @@ impl<W: PirateWatch> Kind for Pirate<W> {
         let saved = SavedPirate::deserialize(from)?;
         let known = saved.buddies.len();
         if known > MAX_BUDDIES || saved.given.len() != known {
-            return Err(D::Error::custom("no buddies of a pirate"));
+            return Err(D::Error::custom("invalid buddies of a pirate"));
         }
         let mut pirate = Pirate::new(saved.name, watch.clone());
         pirate.buddies[..known].copy_from_slice(&saved.buddies);

@@ -148,7 +148,7 @@ fn write_parcel<M: Message>(
             let name = spawn.spawn.name(0);
             match error {
                 CodecError::NoKind => format!(
-                    "the actor {name} is spawned by a closure or has an async body, and cannot be on several processes; spawn it by kind (`spawn_kind`)"
+                    "the actor {name} is spawned by a closure or has an async body, and cannot run on several processes; spawn it by kind (`spawn_kind`)"
                 ),
                 error => format!("the actor {name} cannot be spawned on another process: {error}"),
             }

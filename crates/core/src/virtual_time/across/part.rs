@@ -48,7 +48,7 @@ type Inject<'a, M> = dyn Fn(Addr) -> Vec<(Time, Addr, M)> + 'a;
 /// The start of a part of a run.
 #[allow(
     missing_debug_implementations,
-    reason = "what a kind has need not have one"
+    reason = "the contents of a kind need not implement it"
 )]
 pub enum Beginning<'a, M, S: Kind> {
     /// A new run, whose root is a script of kind `S`.
@@ -141,7 +141,7 @@ fn worst(failures: Vec<Option<Failure>>) -> Option<RunError> {
         .position(|failure| matches!(failure, Failure::Here(_)));
     let what = match failures.swap_remove(here.or((!failures.is_empty()).then_some(0))?) {
         Failure::Here(what) => what,
-        Failure::Lost => "another process has ended before the run did".to_owned(),
+        Failure::Lost => "another process has ended before the run was over".to_owned(),
     };
     Some(RunError::Parts { what })
 }

@@ -21,7 +21,7 @@ impl<K: Kind> Maker<K> for ByKind<K> {
     fn make(&self, index: u32) -> K {
         let parameters = self.parameters.as_ref();
         K::make(
-            parameters.expect("only who has not begun is made, from parameters"),
+            parameters.expect("only actors that have not begun are created, from parameters"),
             &self.local,
             index,
         )

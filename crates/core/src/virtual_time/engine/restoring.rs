@@ -64,7 +64,7 @@ impl<M: Message> Engine<M> {
             rest.read(&mut buffer)?;
             let mut from = buffer.as_slice();
             self.restore_rest(&mut from, kinds)
-                .and_then(|()| expect_end(from, "end of what pages have"))
+                .and_then(|()| expect_end(from, "end of the data of pages"))
                 .map_err(|error| rest.corrupt(error))?;
         }
         for page in share.closed {

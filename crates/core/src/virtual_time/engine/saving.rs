@@ -66,7 +66,7 @@ impl<M: Message> Engine<M> {
             rests: rests.write(&mut to),
         };
         let sealed = index.seal(&mut to);
-        sealed.map_err(|error| written("what a shard has counted", error))?;
+        sealed.map_err(|error| written("the counters of a shard", error))?;
         Ok(to)
     }
 

@@ -290,7 +290,7 @@ impl<M: Message> Shard<M> {
     /// [`ScheduledEvent::message_kind`]. The caller drops the returned event.
     #[cold]
     #[inline(never)]
-    #[must_use = "dropping a message is foreign code: done where no reference is held"]
+    #[must_use = "dropping a message runs foreign code; drop it where no reference is held"]
     pub(in super::super) fn undeliverable(
         &mut self,
         event: ScheduledEvent<M>,

@@ -38,7 +38,7 @@ impl<M: Message> Simulation<M> {
     ) -> Result<Simulation<M>, RunError> {
         assert!(
             kinds.names().any(|name| name == S::NAME),
-            "the root's kind `{}` is none of the kinds that are given",
+            "the root's kind `{}` is not among the given kinds",
             S::NAME
         );
         let root: Arc<dyn Blueprint<M, Shard<M>>> =

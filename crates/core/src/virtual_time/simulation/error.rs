@@ -7,13 +7,13 @@ use crate::contract::{Addr, Time};
 #[non_exhaustive]
 pub enum InspectError {
     /// No actor has this address, or it does not exist yet.
-    #[error("there is no actor at {who}; Simulation::actors lists those that live")]
+    #[error("there is no actor at {who}; Simulation::actors lists the live actors")]
     NoActor {
         /// The address that was given.
         who: Addr,
     },
     /// The actor waits for its first event.
-    #[error("{who} has not begun: its state is made when its first event arrives")]
+    #[error("{who} has not begun: its state is created when its first event arrives")]
     NotBegun {
         /// The address of the actor.
         who: Addr,
@@ -25,7 +25,9 @@ pub enum InspectError {
         who: Addr,
     },
     /// The actor's state has another type.
-    #[error("the state of {who} is {is}, not {asked}; what an async body holds cannot be seen")]
+    #[error(
+        "the state of {who} has the type {is}, not {asked}; the variables of an async body cannot be inspected"
+    )]
     OtherType {
         /// The address of the actor.
         who: Addr,
@@ -49,11 +51,11 @@ pub enum InjectError {
         now: Time,
     },
     /// The run is over.
-    #[error("the simulation is over; a message would reach no one")]
+    #[error("the simulation is over; a message would have no receiver")]
     Over,
     /// All sequence numbers are used.
     #[error(
-        "2^32 messages were injected, which is all that have distinct numbers; send further messages from an actor"
+        "2^32 messages were injected, the maximum of one run; send further messages from an actor"
     )]
     TooMany,
 }

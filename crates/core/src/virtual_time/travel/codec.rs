@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 #[derive(Debug, thiserror::Error)]
 pub(in super::super) enum CodecError {
     /// An actor was spawned by a closure, or has an async body.
-    #[error("it is of no kind")]
+    #[error("it has no kind")]
     NoKind,
     /// The program does not know this kind.
     #[error("this program does not know the kind `{0}`")]
@@ -21,13 +21,13 @@ pub(in super::super) enum CodecError {
     #[error("{0}: {1}")]
     Unread(String, std::io::Error),
     /// The bytes differ from those that were written.
-    #[error("{0} is not what was written: a checksum or a length differs")]
+    #[error("{0} is damaged: a checksum or a length differs")]
     Changed(String),
     /// The bytes are not a message.
     #[error("these bytes are not a message")]
     Body,
     /// A number outside of its valid range.
-    #[error("{0} does not name any known {1}")]
+    #[error("{0} is not a valid {1}")]
     Number(u64, &'static str),
 }
 

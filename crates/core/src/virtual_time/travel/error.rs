@@ -28,8 +28,8 @@ pub enum SnapshotError {
     UnknownKind(String),
     /// The run was saved with another configuration.
     #[error(
-        "the run was saved with {what} {saved}, not {given}; restore it with what it was saved with{}",
-        if *.what == "the seed" { ", or give it another seed by `Snapshot::reseed`" } else { "" }
+        "the run was saved with {what} {saved}, not {given}; restore it with the saved value{}",
+        if *.what == "the seed" { ", or set another seed with `Snapshot::reseed`" } else { "" }
     )]
     Differs {
         /// The setting that differs.

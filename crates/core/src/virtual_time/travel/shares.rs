@@ -116,7 +116,7 @@ pub(in super::super) fn shares(
         all.is_some() && all == live.checked_add(counted.ended)
     });
     let Some(counters) = counters else {
-        let source = CodecError::Number(live, "number of actors that live");
+        let source = CodecError::Number(live, "number of live actors");
         return Err(SnapshotError::corrupt(1, source));
     };
     counters.begun = counters.begun.saturating_sub(others);

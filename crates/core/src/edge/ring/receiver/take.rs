@@ -1,7 +1,7 @@
 //! Taking messages out of the ring.
 #![allow(
     unsafe_code,
-    reason = "messages are read from cells that the ring's positions give to this end"
+    reason = "messages are read from cells that the ring's positions assign to this end"
 )]
 
 use super::RingReceiver;

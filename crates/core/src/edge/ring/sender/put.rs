@@ -1,7 +1,7 @@
 //! Putting messages into the ring: finding capacity, writing, and publishing.
 #![allow(
     unsafe_code,
-    reason = "messages are written to cells that the ring's positions give to this end"
+    reason = "messages are written to cells that the ring's positions assign to this end"
 )]
 
 use super::RingSender;
