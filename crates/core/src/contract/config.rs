@@ -189,7 +189,7 @@ pub enum ConfigError {
     )]
     Workers(usize),
     /// A latency of zero.
-    #[error("a latency must not be zero; give at least 1ns")]
+    #[error("a latency of zero is invalid; give at least 1ns")]
     NoLatency,
     /// A lookahead of zero.
     #[error("the lookahead must not be zero; give at least 1ns, or leave it out")]

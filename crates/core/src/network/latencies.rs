@@ -11,7 +11,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum NetworkError {
     /// A latency of zero.
-    #[error("a latency must not be zero; give at least 1ns")]
+    #[error("a latency of zero is invalid; give at least 1ns")]
     NoLatency,
     /// A range that ends before it begins.
     #[error("latencies from {least:?} to {most:?}: the range ends before it begins")]

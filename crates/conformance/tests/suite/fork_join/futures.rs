@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::manual_async_fn,
-    reason = "a recursive `async fn` that is to be `Send` does not compile"
+    reason = "a recursive `async fn` that must be `Send` does not compile"
 )]
 
 use corsair::fork_join::{Pool, PoolDropped, fork_join, join};
