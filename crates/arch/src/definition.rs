@@ -1,4 +1,4 @@
-//! Definitions of architectures: the contents of a `<name>_arch.json`.
+//! Definitions of architectures: the contents of `<name>_arch.json` files.
 //!
 //! [`read()`] checks a definition: every name that it mentions exists, and every number is valid. An error
 //! names the file and the line, and suggests the nearest valid name.
@@ -96,21 +96,21 @@ impl Definition {
     }
 }
 
-/// Network latencies by distance. Each one left out has a default.
+/// Network latencies by distance. An omitted latency has a default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Between instances of one zone.
+    /// The latency between instances of one zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_zone: Option<Distribution>,
-    /// Between zones of one region.
+    /// The latency between zones of one region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_region: Option<Distribution>,
-    /// Between regions that `regions` does not mention.
+    /// The latency between two regions whose pair is not in `regions`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_region: Option<Distribution>,
-    /// Between two regions, in both directions; a key is, for example, us-east-1..us-west-2.
+    /// The latencies of pairs of regions, in both directions; a key is, for example, us-east-1..us-west-2.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub regions: BTreeMap<String, Distribution>,
 }
@@ -132,7 +132,7 @@ pub struct ServiceDefinition {
     /// The machine that the service runs on.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// The type of cloud instance; not part of any name.
+    /// The type of cloud instance; names of instances do not contain it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instance: String,
     /// The container image of the instances.
@@ -143,23 +143,23 @@ pub struct ServiceDefinition {
     pub process: String,
     /// The package that implements the service.
     pub package: String,
-    /// The number of regions for each region of the run; 0: one instance outside all regions.
+    /// The number of regions, which is multiplied by the run's number of regions; 0: one instance outside all regions.
     #[serde(default)]
     pub regions: i64,
     /// The number of instances in each region; 0: one instance outside all zones.
     #[serde(default)]
     pub count: i64,
-    /// The services that it calls. A ring of stores that also names eureka connects to the same ring in other
+    /// The services that this service calls. A ring of stores that also lists eureka connects to the same ring in other
     /// regions.
     #[serde(default)]
     pub dependencies: Option<Vec<String>>,
     /// The network latency of requests to the service, instead of the latency by distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// The time that it works on a request before it answers or calls further services.
+    /// The time that the service works on a request before it answers or calls further services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Distribution>,
-    /// The maximum number of requests that an instance handles at once; the others queue. Default: no limit.
+    /// The maximum number of requests that an instance handles at once; further requests queue. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<i64>,
     /// The fraction of requests that fail, from 0 to 1.
@@ -168,23 +168,22 @@ pub struct ServiceDefinition {
     /// The queue in front of the instance's slots, if concurrency is limited. Default: fifo without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueDefinition>,
-    /// The number of processors that all work of an instance shares evenly. Default: one for each request.
+    /// The number of processors of an instance, which its requests share evenly. Default: one for each request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<f64>,
-    /// The rate of requests that an instance accepts; it refuses the rest.
+    /// The rate of requests that an instance accepts; further requests are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// For the package service: the endpoints. The first one is the default.
+    /// For the package `service`: the endpoints. The first endpoint is the default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointDefinition>,
-    /// For the package service: the policy for calls to each service; `*` applies to services without an
-    /// entry.
+    /// For the package `service`: the policy for calls to each service; `*` applies to services without an entry.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, CallPolicy>,
     /// Adds and removes instances; `count` is the initial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaler: Option<AutoscalerDefinition>,
-    /// Removes instances that do not answer from the registries.
+    /// Removes unresponsive instances from the registries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheckDefinition>,
     /// Faults of the service's instances, with their times.
@@ -244,7 +243,7 @@ impl ServiceDefinition {
         }
     }
 
-    /// Returns the services that it calls: its dependencies, and the targets of its endpoints' steps.
+    /// Returns the services that this service calls: its dependencies, and the targets of its endpoints' steps.
     pub fn called(&self) -> BTreeSet<&str> {
         let targets = self.endpoints.iter().flat_map(|one| &one.steps);
         let mut called: BTreeSet<&str> = self.dependencies().iter().map(String::as_str).collect();

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// A distribution of durations: a [`corsair::Distribution`] in nanoseconds, in the format of definitions.
 ///
-/// A time alone (`"2ms"`) is a constant; all others are objects with one key. Times below zero, which only
-/// `normal` gives, are zero.
+/// A plain time (`"2ms"`) is a constant; every other distribution is an object with one key. Only `normal` can give
+/// times below zero, and they become zero.
 ///
 /// ```
 /// use corsair_arch::Distribution;
@@ -32,7 +32,7 @@ pub enum Distribution {
     Exponential(TimeSpan),
     /// Normal; values below zero become zero.
     Normal {
-        /// The mean, if few values are below zero.
+        /// The mean before values below zero become zero.
         mean: TimeSpan,
         /// The standard deviation.
         deviation: TimeSpan,
@@ -44,7 +44,7 @@ pub enum Distribution {
         /// The standard deviation of the logarithm; 0.5 makes the 99th percentile 3.2 medians.
         sigma: f64,
     },
-    /// Pareto: a tail that falls as a power.
+    /// Pareto: the tail falls as a power of the time.
     Pareto {
         /// The shortest time.
         least: TimeSpan,
@@ -58,19 +58,19 @@ pub enum Distribution {
         /// The shape: above 1 for wear-out, below 1 for early failures; 1 is exponential.
         shape: f64,
     },
-    /// Gamma; with a whole shape, Erlang's distribution.
+    /// Gamma; if the shape is a whole number, an Erlang distribution.
     Gamma {
         /// The mean divided by the shape.
         scale: TimeSpan,
-        /// The shape; if it is a whole number, the time is the sum of as many exponential times.
+        /// The shape. If it is a whole number n, a time is the sum of n exponential times.
         shape: f64,
     },
     /// A random choice among these times, with equal probability.
     Empirical(Vec<TimeSpan>),
     /// A curve through measured percentiles: keys are numbers from 0 to 100.
     ///
-    /// Between two percentiles, times are lognormal. 0 and 100 are the shortest and the longest time; without
-    /// them the curve extends beyond its first and its last percentile without bound.
+    /// Between two percentiles, times are lognormal. The keys 0 and 100 are the shortest and the longest time. Without
+    /// them the curve extends without bound beyond its first and last percentile.
     Percentiles(BTreeMap<String, TimeSpan>),
     /// A constant time.
     #[serde(untagged)]

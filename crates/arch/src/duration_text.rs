@@ -20,7 +20,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A duration that definitions write as text with its unit: `250us`, `1.5ms`, `2s`, `1m30s`.
+/// A duration, which definitions write as text with its unit: `250us`, `1.5ms`, `2s`, `1m30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeSpan(pub Duration);
 

@@ -47,7 +47,7 @@ pub enum FaultKind {
     Pause,
     /// The instance works more slowly.
     Slow,
-    /// The instance is cut off from other zones: messages to and from them are lost.
+    /// The instance is cut off from other zones: messages between it and other zones are lost.
     Partition,
     /// One instance after the other leaves its registries, goes down, and comes back.
     Restart,
@@ -66,7 +66,7 @@ pub struct PlaceFault {
     /// The zone of the region, such as zoneA. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The services. Default: all that accept requests.
+    /// The services. Default: all services that accept requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
     /// The kind of fault.
@@ -82,7 +82,7 @@ pub struct PlaceFault {
     /// The probability of each occurrence, from 0 to 1. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// The fraction of the instances in the region or zone, above 0 and up to 1; at least one. Default: all.
+    /// The fraction of the instances in the region or zone, above 0 and up to 1; at least one instance. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// For slow: the factor by which times are multiplied. Default: 10.
@@ -186,7 +186,7 @@ pub struct AutoscalerDefinition {
     pub calm: Option<TimeSpan>,
 }
 
-/// Checks instances periodically; removes those that do not answer from the registries, until they answer
+/// Checks instances periodically. An instance that does not answer is removed from the registries until it answers
 /// again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -71,7 +71,7 @@ impl Arrivals {
 pub enum Rate {
     /// A constant rate.
     Constant(f64),
-    /// A profile: no requests before its first point, and the rate of its last point after it.
+    /// A profile: no requests before the first point, and the last point's rate after the last point.
     Profile(Vec<RatePoint>),
     /// A curve from a CSV file with the columns `time` and `rate`, interpolated linearly between rows.
     Curve {
@@ -87,7 +87,7 @@ pub enum Rate {
 pub struct RatePoint {
     /// The time of the point, from the start of the load.
     pub at: TimeSpan,
-    /// Requests per second from then on.
+    /// Requests per second from this time on.
     pub rate: f64,
     /// True: the rate changes linearly from the previous point to this one. False: it changes at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlacesDefinition {
-    /// The names of regions, in the order in which an architecture expands into them.
+    /// The names of regions, in the order in which runs use them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
     /// The names of the zones of each region.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<String>,
-    /// The first two numbers of the addresses of each zone of each region, for example 10.1.
+    /// The first two numbers of addresses, for each zone of each region, for example 10.1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Vec<String>>,
 }
@@ -25,7 +25,7 @@ impl PlacesDefinition {
         self.regions.is_empty() && self.zones.is_empty() && self.addresses.is_empty()
     }
 
-    /// Returns these places, with the lists that they leave out taken from `others`.
+    /// Returns these places; empty lists are replaced by those of `others`.
     #[must_use]
     pub fn or(&self, others: &PlacesDefinition) -> PlacesDefinition {
         fn first<T: Clone>(own: &[T], other: &[T]) -> Vec<T> {

@@ -14,8 +14,8 @@ use std::fmt;
 pub struct EndpointDefinition {
     /// The name, unique in the service.
     pub name: String,
-    /// The priority, from 0 to 7, for a queue that orders by it. Default: the priority of the calling
-    /// request, or 0.
+    /// The priority, from 0 to 7, for queues that order by priority. Default: the priority of the calling request, or
+    /// 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
     /// The network latency of requests to the endpoint and of its answers. Default: the latency of its
@@ -68,7 +68,7 @@ pub struct StepDefinition {
 }
 
 impl StepDefinition {
-    /// Returns the targets of calls and messages, also of the steps within it.
+    /// Returns the targets of the step's calls and messages, including those of nested steps.
     pub(crate) fn targets(&self) -> Vec<&str> {
         let own = [&self.call, &self.send].into_iter().flatten();
         let own = own.flat_map(|targets| match targets {
@@ -147,14 +147,15 @@ pub struct QueueDefinition {
     /// The order in which requests leave the queue. Default: fifo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
-    /// The maximum number of waiting requests; further ones are refused, and if priorities order the queue,
-    /// the lowest priority is refused first. Default: no limit.
+    /// The maximum number of waiting requests. Further requests are refused; if priorities order the queue, the lowest
+    /// priority is refused first. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
-    /// The longest wait: a request that has waited this long is refused at that time.
+    /// The longest wait; a request that has waited this long is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<TimeSpan>,
-    /// Controlled delay (RFC 8289): while all requests wait too long, they are refused at a growing rate.
+    /// Controlled delay (RFC 8289): while all requests wait longer than the target, requests are refused at a growing
+    /// rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codel: Option<Codel>,
 }
@@ -206,8 +207,8 @@ pub struct CallPolicy {
     /// The time-out of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeSpan>,
-    /// The time limit of the call with all its attempts. The deadline travels with the request: an instance
-    /// that gets the request too late refuses it, and no caller waits longer.
+    /// The time limit of the call with all its attempts. The deadline travels with the request: an instance that
+    /// receives the request too late refuses it, and no caller waits past the deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<TimeSpan>,
     /// Retries after failed attempts.
@@ -216,13 +217,13 @@ pub struct CallPolicy {
     /// Asks a second instance when the first is slow, and takes the first answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hedge: Option<Hedge>,
-    /// Stops calls for a time when too many attempts fail.
+    /// Stops calls temporarily when too many attempts fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerDefinition>,
     /// The maximum number of concurrent calls of an instance; further calls fail at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulkhead: Option<i64>,
-    /// The rate of calls of an instance; calls beyond it fail at once.
+    /// The maximum rate of calls of an instance; further calls fail at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
     /// Excludes instances that fail repeatedly.
@@ -246,7 +247,7 @@ pub enum Balance {
     TwoChoices,
     /// The instance that the request's key hashes to, or the next one if that instance is overloaded.
     Hash,
-    /// Any instance in the caller's zone; any other if the zone has none or all are busy.
+    /// Any instance in the caller's zone; an instance of another zone if the caller's zone has none or all are busy.
     Zone,
 }
 
@@ -255,7 +256,7 @@ pub enum Balance {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
-    /// The maximum number. Each carries one request at a time.
+    /// The maximum number of connections. Each carries one request at a time.
     pub most: i64,
     /// The maximum number of calls that wait for a connection; further calls fail at once. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -284,19 +285,19 @@ pub struct Retries {
     /// The random fraction of each wait, from 0 to 1. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<f64>,
-    /// The limit of retries relative to calls. Default: no limit.
+    /// The limit of retries as a fraction of calls. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<RetryBudget>,
 }
 
-/// A limit of retries relative to calls, for each instance.
+/// Limits the retries of each instance to a fraction of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RetryBudget {
     /// Retries allowed for each call, as a fraction of the calls.
     pub share: f64,
-    /// The maximum number of saved retries, which is also their initial number. Default: 10.
+    /// The maximum number of saved retries; the budget starts with this number. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<f64>,
 }
@@ -313,7 +314,7 @@ pub struct Hedge {
     pub most: Option<i64>,
 }
 
-/// Stops calls for a time when too many attempts fail.
+/// Stops calls temporarily when too many attempts fail.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -326,7 +327,7 @@ pub struct BreakerDefinition {
     pub window: Option<i64>,
     /// The time that the breaker stays open.
     pub open: TimeSpan,
-    /// The number of attempts that it then lets through; if all succeed, it closes. Default: 1.
+    /// The number of attempts that the breaker lets through after that time; if all succeed, it closes. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<i64>,
 }
@@ -338,7 +339,7 @@ pub struct BreakerDefinition {
 pub struct RateLimit {
     /// Calls per second.
     pub rate: f64,
-    /// The maximum number of calls at once after a rest. Default: 1.
+    /// The maximum number of calls at once after a time without calls. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<f64>,
 }

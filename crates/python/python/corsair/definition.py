@@ -65,15 +65,15 @@ Balance = Literal["random", "round_robin", "least_requests", "two_choices", "has
 """The choice of the instance for a call. random: Any instance, with equal probability. round_robin: The instances
 in turn. least_requests: The instance with the fewest requests of this caller in flight. two_choices: Of two
 random instances, the one with fewer requests of this caller in flight. hash: The instance that the request's
-key hashes to, or the next one if that instance is overloaded. zone: Any instance in the caller's zone; any
-other if the zone has none or all are busy.
+key hashes to, or the next one if that instance is overloaded. zone: Any instance in the caller's zone; an
+instance of another zone if the caller's zone has none or all are busy.
 """
 
 FaultKind = Literal["kill", "pause", "slow", "partition", "restart"]
 """The kind of fault. kill: The instance is gone: requests to it fail, and it leaves the registry. pause: The
 instance does nothing; requests to it wait. slow: The instance works more slowly. partition: The instance is cut
-off from other zones: messages to and from them are lost. restart: One instance after the other leaves its
-registries, goes down, and comes back.
+off from other zones: messages between it and other zones are lost. restart: One instance after the other leaves
+its registries, goes down, and comes back.
 """
 
 Order = Literal["fifo", "lifo", "priority"]
@@ -124,12 +124,13 @@ class Autoscaler(Part):
 
 @dataclass(slots=True)
 class Breaker(Part):
-    """Stops calls for a time when too many attempts fail.
+    """Stops calls temporarily when too many attempts fail.
 
     Fields:
     failures: The fraction of failed attempts that opens the breaker, above 0 and up to 1.
     open: The time that the breaker stays open.
-    probes: The number of attempts that it then lets through; if all succeed, it closes. Default: 1.
+    probes: The number of attempts that the breaker lets through after that time; if all succeed, it closes.
+        Default: 1.
     window: The number of most recent attempts that count, up to 1024; the breaker stays closed until that
         number is reached. Default: 20.
     """
@@ -139,7 +140,7 @@ class Breaker(Part):
     open: TimeSpan
     """The time that the breaker stays open."""
     probes: int | None = None
-    """The number of attempts that it then lets through; if all succeed, it closes. Default: 1."""
+    """The number of attempts that the breaker lets through after that time; if all succeed, it closes. Default: 1."""
     window: int | None = None
     """The number of most recent attempts that count, up to 1024; the breaker stays closed until that number is
     reached. Default: 20.
@@ -189,16 +190,16 @@ class CallPolicy(Part):
 
     Fields:
     balance: The choice of the instance. Default: random.
-    breaker: Stops calls for a time when too many attempts fail.
+    breaker: Stops calls temporarily when too many attempts fail.
     bulkhead: The maximum number of concurrent calls of an instance; further calls fail at once.
     connections: The connections of an instance to the service. Default: no limit, always open.
     deadline: The time limit of the call with all its attempts. The deadline travels with the request: an
-        instance that gets the request too late refuses it, and no caller waits longer.
+        instance that receives the request too late refuses it, and no caller waits past the deadline.
     ejection: Excludes instances that fail repeatedly.
     hash_bound: With hash: the maximum load of an instance, as a multiple of its even share of the requests in
         flight. Default: 1.25.
     hedge: Asks a second instance when the first is slow, and takes the first answer.
-    rate_limit: The rate of calls of an instance; calls beyond it fail at once.
+    rate_limit: The maximum rate of calls of an instance; further calls fail at once.
     retries: Retries after failed attempts.
     timeout: The time-out of an attempt.
     zone_spill: With zone: other zones are used when each instance of the caller's zone has this many requests
@@ -208,14 +209,14 @@ class CallPolicy(Part):
     balance: Balance | None = None
     """The choice of the instance. Default: random."""
     breaker: Breaker | None = None
-    """Stops calls for a time when too many attempts fail."""
+    """Stops calls temporarily when too many attempts fail."""
     bulkhead: int | None = None
     """The maximum number of concurrent calls of an instance; further calls fail at once."""
     connections: Connections | None = None
     """The connections of an instance to the service. Default: no limit, always open."""
     deadline: TimeSpan | None = None
     """The time limit of the call with all its attempts. The deadline travels with the request: an instance that
-    gets the request too late refuses it, and no caller waits longer.
+    receives the request too late refuses it, and no caller waits past the deadline.
     """
     ejection: Ejection | None = None
     """Excludes instances that fail repeatedly."""
@@ -226,7 +227,7 @@ class CallPolicy(Part):
     hedge: Hedge | None = None
     """Asks a second instance when the first is slow, and takes the first answer."""
     rate_limit: RateLimit | None = None
-    """The rate of calls of an instance; calls beyond it fail at once."""
+    """The maximum rate of calls of an instance; further calls fail at once."""
     retries: Retries | None = None
     """Retries after failed attempts."""
     timeout: TimeSpan | None = None
@@ -279,14 +280,14 @@ class Connections(Part):
     """The connections of an instance to a service that it calls.
 
     Fields:
-    most: The maximum number. Each carries one request at a time.
+    most: The maximum number of connections. Each carries one request at a time.
     connect: The time to open a connection. Default: 0.
     waiting: The maximum number of calls that wait for a connection; further calls fail at once. Default: no
         limit.
     """
 
     most: int
-    """The maximum number. Each carries one request at a time."""
+    """The maximum number of connections. Each carries one request at a time."""
     connect: TimeSpan | None = None
     """The time to open a connection. Default: 0."""
     waiting: int | None = None
@@ -333,7 +334,7 @@ class Endpoint(Part):
     name: The name, unique in the service.
     latency: The network latency of requests to the endpoint and of its answers. Default: the latency of its
         service.
-    priority: The priority, from 0 to 7, for a queue that orders by it. Default: the priority of the calling
+    priority: The priority, from 0 to 7, for queues that order by priority. Default: the priority of the calling
         request, or 0.
     steps: The steps, in this order.
     """
@@ -343,8 +344,8 @@ class Endpoint(Part):
     latency: Distribution | None = None
     """The network latency of requests to the endpoint and of its answers. Default: the latency of its service."""
     priority: int | None = None
-    """The priority, from 0 to 7, for a queue that orders by it. Default: the priority of the calling request, or
-    0.
+    """The priority, from 0 to 7, for queues that order by priority. Default: the priority of the calling request,
+    or 0.
     """
     steps: list[Step] = field(default_factory=list)
     """The steps, in this order."""
@@ -457,8 +458,8 @@ class Fault(Part):
 
 @dataclass(slots=True)
 class HealthCheck(Part):
-    """Checks instances periodically; removes those that do not answer from the registries, until they answer
-    again.
+    """Checks instances periodically. An instance that does not answer is removed from the registries until it
+    answers again.
 
     Fields:
     every: The interval between two checks; an answer must arrive before the next check.
@@ -553,23 +554,23 @@ class LinkFault(Part):
 
 @dataclass(slots=True)
 class Network(Part):
-    """Network latencies by distance. Each one left out has a default.
+    """Network latencies by distance. An omitted latency has a default.
 
     Fields:
-    other_region: Between regions that regions does not mention.
-    regions: Between two regions, in both directions; a key is, for example, us-east-1..us-west-2.
-    same_region: Between zones of one region.
-    same_zone: Between instances of one zone.
+    other_region: The latency between two regions whose pair is not in regions.
+    regions: The latencies of pairs of regions, in both directions; a key is, for example, us-east-1..us-west-2.
+    same_region: The latency between zones of one region.
+    same_zone: The latency between instances of one zone.
     """
 
     other_region: Distribution | None = None
-    """Between regions that regions does not mention."""
+    """The latency between two regions whose pair is not in regions."""
     regions: dict[str, Distribution] = field(default_factory=dict)
-    """Between two regions, in both directions; a key is, for example, us-east-1..us-west-2."""
+    """The latencies of pairs of regions, in both directions; a key is, for example, us-east-1..us-west-2."""
     same_region: Distribution | None = None
-    """Between zones of one region."""
+    """The latency between zones of one region."""
     same_zone: Distribution | None = None
-    """Between instances of one zone."""
+    """The latency between instances of one zone."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "other_region": ("other_region", None),
@@ -594,8 +595,9 @@ class PlaceFault(Part):
     gap: For restart: the pause between two instances. Default: 0.
     probability: The probability of each occurrence, from 0 to 1. Default: 1.
     region: The region, such as us-east-1. Default: all.
-    services: The services. Default: all that accept requests.
-    share: The fraction of the instances in the region or zone, above 0 and up to 1; at least one. Default: all.
+    services: The services. Default: all services that accept requests.
+    share: The fraction of the instances in the region or zone, above 0 and up to 1; at least one instance.
+        Default: all.
     zone: The zone of the region, such as zoneA. Default: all.
     """
 
@@ -618,9 +620,11 @@ class PlaceFault(Part):
     region: str | None = None
     """The region, such as us-east-1. Default: all."""
     services: list[str] = field(default_factory=list)
-    """The services. Default: all that accept requests."""
+    """The services. Default: all services that accept requests."""
     share: float | None = None
-    """The fraction of the instances in the region or zone, above 0 and up to 1; at least one. Default: all."""
+    """The fraction of the instances in the region or zone, above 0 and up to 1; at least one instance. Default:
+    all.
+    """
     zone: str | None = None
     """The zone of the region, such as zoneA. Default: all."""
 
@@ -646,15 +650,15 @@ class Places(Part):
     """Names and addresses of regions and zones. Default: spigo's.
 
     Fields:
-    addresses: The first two numbers of the addresses of each zone of each region, for example 10.1.
-    regions: The names of regions, in the order in which an architecture expands into them.
+    addresses: The first two numbers of addresses, for each zone of each region, for example 10.1.
+    regions: The names of regions, in the order in which runs use them.
     zones: The names of the zones of each region.
     """
 
     addresses: list[list[str]] = field(default_factory=list)
-    """The first two numbers of the addresses of each zone of each region, for example 10.1."""
+    """The first two numbers of addresses, for each zone of each region, for example 10.1."""
     regions: list[str] = field(default_factory=list)
-    """The names of regions, in the order in which an architecture expands into them."""
+    """The names of regions, in the order in which runs use them."""
     zones: list[str] = field(default_factory=list)
     """The names of the zones of each region."""
 
@@ -671,21 +675,24 @@ class Queue(Part):
     """The queue for an instance's slots.
 
     Fields:
-    codel: Controlled delay (RFC 8289): while all requests wait too long, they are refused at a growing rate.
+    codel: Controlled delay (RFC 8289): while all requests wait longer than the target, requests are refused at
+        a growing rate.
     order: The order in which requests leave the queue. Default: fifo.
-    patience: The longest wait: a request that has waited this long is refused at that time.
-    size: The maximum number of waiting requests; further ones are refused, and if priorities order the queue,
+    patience: The longest wait; a request that has waited this long is refused.
+    size: The maximum number of waiting requests. Further requests are refused; if priorities order the queue,
         the lowest priority is refused first. Default: no limit.
     """
 
     codel: Codel | None = None
-    """Controlled delay (RFC 8289): while all requests wait too long, they are refused at a growing rate."""
+    """Controlled delay (RFC 8289): while all requests wait longer than the target, requests are refused at a
+    growing rate.
+    """
     order: Order | None = None
     """The order in which requests leave the queue. Default: fifo."""
     patience: TimeSpan | None = None
-    """The longest wait: a request that has waited this long is refused at that time."""
+    """The longest wait; a request that has waited this long is refused."""
     size: int | None = None
-    """The maximum number of waiting requests; further ones are refused, and if priorities order the queue, the
+    """The maximum number of waiting requests. Further requests are refused; if priorities order the queue, the
     lowest priority is refused first. Default: no limit.
     """
 
@@ -704,13 +711,13 @@ class RateLimit(Part):
 
     Fields:
     rate: Calls per second.
-    burst: The maximum number of calls at once after a rest. Default: 1.
+    burst: The maximum number of calls at once after a time without calls. Default: 1.
     """
 
     rate: float
     """Calls per second."""
     burst: float | None = None
-    """The maximum number of calls at once after a rest. Default: 1."""
+    """The maximum number of calls at once after a time without calls. Default: 1."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "rate": ("rate", None),
@@ -725,14 +732,14 @@ class RatePoint(Part):
 
     Fields:
     at: The time of the point, from the start of the load.
-    rate: Requests per second from then on.
+    rate: Requests per second from this time on.
     ramp: True: the rate changes linearly from the previous point to this one. False: it changes at once.
     """
 
     at: TimeSpan
     """The time of the point, from the start of the load."""
     rate: float
-    """Requests per second from then on."""
+    """Requests per second from this time on."""
     ramp: bool = False
     """True: the rate changes linearly from the previous point to this one. False: it changes at once."""
 
@@ -751,7 +758,7 @@ class Retries(Part):
     Fields:
     most: The maximum number of retries.
     backoff: The wait before the first retry. Default: 0.
-    budget: The limit of retries relative to calls. Default: no limit.
+    budget: The limit of retries as a fraction of calls. Default: no limit.
     factor: The factor by which the wait grows with each retry. Default: 2.
     jitter: The random fraction of each wait, from 0 to 1. Default: 0.
     limit: The longest wait. Default: 10 s.
@@ -762,7 +769,7 @@ class Retries(Part):
     backoff: TimeSpan | None = None
     """The wait before the first retry. Default: 0."""
     budget: RetryBudget | None = None
-    """The limit of retries relative to calls. Default: no limit."""
+    """The limit of retries as a fraction of calls. Default: no limit."""
     factor: float | None = None
     """The factor by which the wait grows with each retry. Default: 2."""
     jitter: float | None = None
@@ -783,17 +790,17 @@ class Retries(Part):
 
 @dataclass(slots=True)
 class RetryBudget(Part):
-    """A limit of retries relative to calls, for each instance.
+    """Limits the retries of each instance to a fraction of its calls.
 
     Fields:
     share: Retries allowed for each call, as a fraction of the calls.
-    burst: The maximum number of saved retries, which is also their initial number. Default: 10.
+    burst: The maximum number of saved retries; the budget starts with this number. Default: 10.
     """
 
     share: float
     """Retries allowed for each call, as a fraction of the calls."""
     burst: float | None = None
-    """The maximum number of saved retries, which is also their initial number. Default: 10."""
+    """The maximum number of saved retries; the budget starts with this number. Default: 10."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "share": ("share", None),
@@ -812,28 +819,29 @@ class Service(Part):
     autoscaler: Adds and removes instances; count is the initial number.
     calls: For the package service: the policy for calls to each service; * applies to services without an
         entry.
-    concurrency: The maximum number of requests that an instance handles at once; the others queue. Default: no
-        limit.
+    concurrency: The maximum number of requests that an instance handles at once; further requests queue.
+        Default: no limit.
     container: The container image of the instances.
     count: The number of instances in each region; 0: one instance outside all zones.
-    dependencies: The services that it calls. A ring of stores that also names eureka connects to the same ring
-        in other regions.
-    endpoints: For the package service: the endpoints. The first one is the default.
+    dependencies: The services that this service calls. A ring of stores that also lists eureka connects to the
+        same ring in other regions.
+    endpoints: For the package service: the endpoints. The first endpoint is the default.
     error_rate: The fraction of requests that fail, from 0 to 1.
     faults: Faults of the service's instances, with their times.
     guesstimateType: Guesstimate's type of the value, such as POINT, NORMAL or FUNCTION.
     guesstimateValue: The value or formula, as typed into a cell of Guesstimate.
-    health_check: Removes instances that do not answer from the registries.
-    instance: The type of cloud instance; not part of any name.
+    health_check: Removes unresponsive instances from the registries.
+    instance: The type of cloud instance; names of instances do not contain it.
     latency: The network latency of requests to the service, instead of the latency by distance.
     machine: The machine that the service runs on.
     process: The process in the container.
-    processors: The number of processors that all work of an instance shares evenly. Default: one for each
+    processors: The number of processors of an instance, which its requests share evenly. Default: one for each
         request.
     queue: The queue in front of the instance's slots, if concurrency is limited. Default: fifo without a limit.
-    rate_limit: The rate of requests that an instance accepts; it refuses the rest.
-    regions: The number of regions for each region of the run; 0: one instance outside all regions.
-    service_time: The time that it works on a request before it answers or calls further services.
+    rate_limit: The rate of requests that an instance accepts; further requests are refused.
+    regions: The number of regions, which is multiplied by the run's number of regions; 0: one instance outside
+        all regions.
+    service_time: The time that the service works on a request before it answers or calls further services.
     useCustomGuesstimate: In Guesstimate's models, guesstimateValue replaces the measured times of this service.
     """
 
@@ -846,17 +854,17 @@ class Service(Part):
     calls: dict[str, CallPolicy] = field(default_factory=dict)
     """For the package service: the policy for calls to each service; * applies to services without an entry."""
     concurrency: int | None = None
-    """The maximum number of requests that an instance handles at once; the others queue. Default: no limit."""
+    """The maximum number of requests that an instance handles at once; further requests queue. Default: no limit."""
     container: str = ""
     """The container image of the instances."""
     count: int = 0
     """The number of instances in each region; 0: one instance outside all zones."""
     dependencies: list[str] | None = None
-    """The services that it calls. A ring of stores that also names eureka connects to the same ring in other
-    regions.
+    """The services that this service calls. A ring of stores that also lists eureka connects to the same ring in
+    other regions.
     """
     endpoints: list[Endpoint] = field(default_factory=list)
-    """For the package service: the endpoints. The first one is the default."""
+    """For the package service: the endpoints. The first endpoint is the default."""
     error_rate: float | None = None
     """The fraction of requests that fail, from 0 to 1."""
     faults: list[Fault] = field(default_factory=list)
@@ -866,9 +874,9 @@ class Service(Part):
     guesstimateValue: str = ""
     """The value or formula, as typed into a cell of Guesstimate."""
     health_check: HealthCheck | None = None
-    """Removes instances that do not answer from the registries."""
+    """Removes unresponsive instances from the registries."""
     instance: str = ""
-    """The type of cloud instance; not part of any name."""
+    """The type of cloud instance; names of instances do not contain it."""
     latency: Distribution | None = None
     """The network latency of requests to the service, instead of the latency by distance."""
     machine: str = ""
@@ -876,15 +884,17 @@ class Service(Part):
     process: str = ""
     """The process in the container."""
     processors: float | None = None
-    """The number of processors that all work of an instance shares evenly. Default: one for each request."""
+    """The number of processors of an instance, which its requests share evenly. Default: one for each request."""
     queue: Queue | None = None
     """The queue in front of the instance's slots, if concurrency is limited. Default: fifo without a limit."""
     rate_limit: RateLimit | None = None
-    """The rate of requests that an instance accepts; it refuses the rest."""
+    """The rate of requests that an instance accepts; further requests are refused."""
     regions: int = 0
-    """The number of regions for each region of the run; 0: one instance outside all regions."""
+    """The number of regions, which is multiplied by the run's number of regions; 0: one instance outside all
+    regions.
+    """
     service_time: Distribution | None = None
-    """The time that it works on a request before it answers or calls further services."""
+    """The time that the service works on a request before it answers or calls further services."""
     useCustomGuesstimate: bool = False
     """In Guesstimate's models, guesstimateValue replaces the measured times of this service."""
     extra: dict[str, Any] = field(default_factory=dict)
