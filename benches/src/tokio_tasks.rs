@@ -28,7 +28,7 @@ trait Channel: 'static {
     type Inbox: Inbox;
 
     fn new() -> (Self::Sender, Self::Inbox);
-    /// Sends a letter; returns it if the receiver has ended.
+    /// Sends an envelope; returns it if the receiver has ended.
     fn send(to: &Self::Sender, letter: Letter) -> impl Future<Output = Result<(), Letter>> + Send;
 }
 
@@ -100,7 +100,7 @@ struct World<C: Channel> {
     /// The number of pirates that have not yet received their last message of the FSM.
     undelivered: AtomicU32,
     delivered: Notify,
-    /// The gold in letters to pirates that had ended.
+    /// The gold in messages to pirates that had ended.
     salvaged: AtomicU64,
 }
 

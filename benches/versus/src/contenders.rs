@@ -26,7 +26,7 @@ pub trait Contender: Sync {
         Ok(())
     }
 
-    /// Runs the load in a process of its own.
+    /// Runs the load in a separate process.
     ///
     /// # Errors
     /// The reason why the load could not be run.

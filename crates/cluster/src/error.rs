@@ -22,7 +22,7 @@ pub enum ClusterError {
     Different {
         /// The number of the process.
         process: usize,
-        /// The property in which it differs.
+        /// The property in which the process differs.
         what: &'static str,
     },
     /// A process cannot run its part.

@@ -94,11 +94,11 @@ pub struct ExchangeReport {
 /// The report of a process at the end of its part of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessEnd {
-    /// The outcome of its part, for [`conclude_parts`](corsair::cluster::conclude_parts).
+    /// The outcome of the member's part, for [`conclude_parts`](corsair::cluster::conclude_parts).
     pub part: Vec<u8>,
-    /// Additional data that its actors report.
+    /// Additional data that the member's actors report.
     pub beside: Vec<u8>,
-    /// Statistics of its exchanges with other processes.
+    /// Statistics of the member's exchanges with other processes.
     pub exchange: ExchangeReport,
     /// The process's peak memory in bytes, if the system reports it.
     pub peak_memory: Option<u64>,

@@ -91,7 +91,7 @@ impl<M: Message, E: Experiment<M>> Scenario<M> for Valued<E, E::Value> {
 pub struct Replication<T> {
     /// The seed of the run.
     pub seed: u64,
-    /// The value that its root returned.
+    /// The value that the run's root returned.
     pub value: T,
     /// The report of the run.
     pub report: Report,

@@ -133,9 +133,9 @@ fn bounded(mut generics: Generics, hashed: bool) -> Generics {
 
 /// A struct, or a variant of an enum.
 struct Form<'a> {
-    /// The pattern that matches it.
+    /// The pattern that matches the form.
     path: TokenStream,
-    /// The name of its kind.
+    /// The name of the form's kind.
     kind: String,
     /// The fields that enter the fingerprint.
     fields: Vec<Field<'a>>,
@@ -143,7 +143,7 @@ struct Form<'a> {
 
 /// A field that enters the fingerprint.
 struct Field<'a> {
-    /// Its name or its index.
+    /// The name or the index of the field.
     member: syn::Member,
     ty: &'a Type,
     /// The function that turns the field into a number, instead of `Hash`.

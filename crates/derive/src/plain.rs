@@ -100,9 +100,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
 /// A struct, or a variant of an enum.
 struct Form {
-    /// The sum of its fields' sizes.
+    /// The sum of the sizes of all fields.
     size: TokenStream,
-    /// The pattern that destructures it.
+    /// The pattern that destructures the form.
     pattern: TokenStream,
     /// The code that writes the fields one after the other to `to`, and advances `to` past them.
     write: TokenStream,

@@ -63,7 +63,7 @@ pub(crate) enum Ending {
     Unsupported,
     /// No thread can ever run again.
     Deadlocked,
-    /// A signal of the simulation has killed it.
+    /// A signal of the simulation has killed the program.
     Killed,
 }
 

@@ -72,7 +72,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Returns the number of its type in the journal, and in directories as `d_type`.
+    /// Returns the number of the node's type in the journal, and in directories as `d_type`.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Node::File { .. } => libc::DT_REG,

@@ -509,7 +509,7 @@ where
     }))
 }
 
-/// Returns the status of an exit code, which has no method for it.
+/// Returns the status of an exit code; `ExitCode` has no method that returns it.
 fn status(code: ExitCode) -> u8 {
     (0..=u8::MAX)
         .find(|&status| ExitCode::from(status) == code)

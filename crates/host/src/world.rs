@@ -18,7 +18,7 @@ const NET_V6: u128 = 0xfd00 << 112;
 pub(crate) enum Program {
     /// A main function, which returns the exit status, in a separate process.
     Main(Box<dyn Fn() -> u8 + Send + Sync>, Channel),
-    /// A program of this machine, in a process of its own.
+    /// A program of this machine, in a separate process.
     File(Executable, Channel),
     /// An async body within the engine.
     Actor(Body),
@@ -37,7 +37,7 @@ pub(crate) struct HostSpec {
 }
 
 impl HostSpec {
-    /// Returns the channel to its process; `None` if the host is an actor.
+    /// Returns the channel to the host's process; `None` if the host is an actor.
     pub(crate) fn channel(&self) -> Option<&Channel> {
         match &self.program {
             Program::Main(_, channel) | Program::File(_, channel) => Some(channel),

@@ -99,7 +99,7 @@ impl Record {
 /// A record in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredRecord<'a> {
-    /// The position of its first entry.
+    /// The position of the record's first entry.
     pub first: u64,
     /// The number of entries; 0 means that the journal continues in another file.
     pub count: u32,

@@ -334,7 +334,7 @@ fn a_request_to_an_ended_actor_ends(executor: Executor) {
 // Guarantee: core-30.
 fn a_request_left_unread_by_an_ended_actor_ends(executor: Executor) {
     scenario!(Unread {}, cx, {
-        // It stashes the request, because it waits for a ping first, and then ends.
+        // The asked actor stashes the request, because it first waits for a ping, and then ends.
         let to = cx
             .spawn_one("picky", |mut cx: C| async move {
                 cx.recv_if(|event| {

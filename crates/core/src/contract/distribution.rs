@@ -121,7 +121,7 @@ fn check(
 }
 
 impl Distribution {
-    /// Creates a distribution with this value only.
+    /// Creates a distribution whose only value is `value`.
     ///
     /// # Errors
     /// If the value is not finite. All other constructors also require finite parameters within their ranges.

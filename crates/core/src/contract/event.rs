@@ -30,7 +30,7 @@ pub enum Event<M> {
     Down {
         /// The actor that ended.
         who: Addr,
-        /// The reason of its end.
+        /// The reason of the actor's end.
         reason: Reason,
     },
     /// A [`request`](crate::Context::request) will not be answered, because its receiver had ended, never existed, or
@@ -57,7 +57,7 @@ pub enum Event<M> {
 pub enum Reason {
     /// The body of the actor returned, or its handler returned [`Flow::Stop`](crate::Flow::Stop).
     Returned,
-    /// Another actor stopped it.
+    /// Another actor stopped the actor.
     Stopped,
     /// The actor panicked.
     Panicked,

@@ -172,7 +172,7 @@ pub struct ActorTotals {
     pub sent: u64,
     /// Messages that the actor handled.
     pub received: u64,
-    /// The reason of its end, if it ended before the run.
+    /// The reason of the actor's end, if the actor ended before the run.
     pub ended: Option<Reason>,
 }
 

@@ -42,7 +42,7 @@ pub enum WaitReason {
     Message,
     /// The actor waits for an event that the selective receive at this source location accepts.
     Selected(&'static Location<'static>),
-    /// The actor waits for an answer from this actor.
+    /// The actor waits for an answer from another actor.
     Answer(Addr),
     /// The actor sleeps.
     Sleep,

@@ -86,7 +86,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         self.edges.is_empty()
     }
 
-    /// True if one of its edges was aborted.
+    /// True if one of the edges was aborted.
     pub fn is_aborted(&self) -> bool {
         self.aborted
     }
@@ -197,7 +197,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
     }
 }
 
-/// Ends the wait when it is dropped.
+/// A guard that ends the wait when it is dropped.
 struct Resting<'a, T: Send + 'static, F: Flavour<T>>(&'a mut Merge<T, F>);
 
 impl<T: Send + 'static, F: Flavour<T>> Drop for Resting<'_, T, F> {

@@ -69,7 +69,7 @@ pub enum PoolError {
         "the global pool has begun with {workers} workers; set its size before the first fork, or use a pool of your own"
     )]
     GlobalExists {
-        /// The number of its workers.
+        /// The number of workers of the global pool.
         workers: usize,
     },
 }

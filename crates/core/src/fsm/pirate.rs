@@ -34,7 +34,7 @@ pub struct Pirate<W: PirateWatch = ()> {
     name: u32,
     /// The pirate's chat period in milliseconds, if it chats.
     period_ms: Option<NonZeroU16>,
-    /// The number of its buddies.
+    /// The number of the pirate's buddies.
     known: u8,
     watch: W,
 }
@@ -56,7 +56,7 @@ impl<W: PirateWatch> Pirate<W> {
         }
     }
 
-    /// Returns its buddies in the order of acquaintance.
+    /// Returns the pirate's buddies in the order of acquaintance.
     pub fn buddies(&self) -> &[Addr] {
         &self.buddies[..usize::from(self.known)]
     }

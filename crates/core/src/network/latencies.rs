@@ -18,7 +18,7 @@ pub enum NetworkError {
     Range {
         /// The lower end.
         least: Duration,
-        /// The upper end.
+        /// The upper end of the range.
         most: Duration,
     },
     /// A number that is not a probability.

@@ -3,8 +3,8 @@
 //! Shards are numbered over all processes, with a contiguous range in each. At the end of a window each shard swaps
 //! batches with the shards of its own process, and serializes its batches for other processes into one message per
 //! process. The first shard of each process exchanges the messages through the [`Carrier`]; then every shard reads its
-//! own sections of the messages that have arrived. Each message contains the vote of its process, so one exchange also
-//! does the reduction.
+//! own sections of the messages that have arrived. Each message contains the contribution of its process to the
+//! reduction, so no further exchange is necessary.
 
 mod batch;
 mod part;
@@ -106,8 +106,8 @@ impl Batches {
         }
     }
 
-    /// Exchanges the batches, each followed by the vote of its process. Returns the reduction over the votes
-    /// of all other processes.
+    /// Exchanges the batches, each followed by the contribution of its process to the reduction. Returns the reduction
+    /// over all other processes.
     fn exchange(
         &self,
         own: usize,
@@ -215,8 +215,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         (1..processes).map(move |ahead| (own + ahead) % processes)
     }
 
-    /// Exchanges the batches that the shards of this process have appended to, and waits for the other shards of this process.
-    /// Returns the reduction over the votes of all processes.
+    /// Exchanges the batches that the shards of this process have appended to, and waits for the other shards of this
+    /// process. Returns the reduction over all processes.
     fn exchange_batches(
         &mut self,
         vote: Reduction,

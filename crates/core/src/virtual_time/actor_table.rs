@@ -79,7 +79,8 @@ pub(super) fn residue(address: u32) -> usize {
     ((address >> PAGE_BITS) % ROUND) as usize
 }
 
-/// The number of addresses for which the names of ended actors are kept: enough for reports, and a bound for long runs.
+/// The number of addresses for which the table stores the names of ended actors: enough for reports, and a bound for
+/// long runs.
 const NAMED: u32 = 64 * PAGE;
 
 /// The location of an actor that shares a page.
@@ -141,7 +142,7 @@ pub(super) struct ActorTable {
     ending: Ending,
     /// For each finished spawn, its last actor on this shard.
     pub(super) over: Vec<u32>,
-    /// Removed spawns whose names are kept.
+    /// Removed spawns whose names are still stored.
     ended: Vec<NamedRange>,
     /// A cache of the locations of actors that share pages, by address.
     recent: RecentSlots,

@@ -441,7 +441,7 @@ trait Actors<M: Message> {
                 (*shard).turn.timers.clear();
             }
             let lineage = (*shard).places.ended(me);
-            // A panic is always reported.
+            // Panics are reported to parents even without `watched`.
             let told = |lineage: &Lineage| lineage.watched || reason == Reason::Panicked;
             if let Some(lineage) = lineage.filter(told) {
                 (*shard).notify(

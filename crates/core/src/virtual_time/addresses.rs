@@ -166,7 +166,7 @@ mod tests {
             first_of(&mut addresses, &[1, 1, 600, 1]),
             [0, 256, 512, 1280]
         );
-        // After 64 spawns it is the first page's turn again.
+        // After 64 spawns the first page is used again.
         (3..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));
         assert_eq!(first_of(&mut addresses, &[127]), [1]);
         (1..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));

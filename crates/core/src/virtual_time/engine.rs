@@ -211,7 +211,7 @@ impl<M: Message> Engine<M> {
         unsafe { run_sparse::<M, P, true>(&mut borrowed, &mut density, config, pause) };
     }
 
-    /// Prepares this shard's vote and its batches before the next window.
+    /// Prepares this shard's contribution to the reduction, and its batches, before the next window.
     fn prepare_vote(&mut self, config: &Config) -> Reduction {
         let vote = self.vote(config);
         self.hand_over(vote.next);
@@ -347,7 +347,7 @@ impl<M: Message> Engine<M> {
         first
     }
 
-    /// Returns this shard's vote for the next window.
+    /// Returns this shard's contribution to the reduction.
     fn vote(&mut self, config: &Config) -> Reduction {
         let inbound = self.inbound_pending;
         let busy = std::mem::take(&mut self.busy);
@@ -382,9 +382,9 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Fills the batches for the other shards with events up to the `next` window for which this shard votes.
-    /// Later events stay in their buffer, which gets more events, so that the number of buffers does not
-    /// depend on the number of shards.
+    /// Fills the batches for the other shards with events up to the `next` window that this shard contributes. Later
+    /// events stay in their buffer, which gets more events, so that the number of buffers does not depend on the number
+    /// of shards.
     fn hand_over(&mut self, next: u64) {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The batches are not part of
         // it.
@@ -395,7 +395,7 @@ impl<M: Message> Engine<M> {
                 continue;
             }
             let out = &mut shard.queues.out_mut()[to];
-            // The vote is for the first pending window of all shards in this loop, or for an earlier one.
+            // The contribution names the first pending window of all shards in this loop, or for an earlier one.
             let due = next_pending(out.pending, shard.window.number) == next;
             if due && next != u64::MAX {
                 out.pending &= !(1 << place);

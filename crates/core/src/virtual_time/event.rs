@@ -253,7 +253,7 @@ pub(super) struct Cause {
     pub(super) sent: u64,
     /// The first span of the trace; with 0, messages that are sent while this event is handled start a new trace.
     pub(super) trace: u64,
-    /// The span that caused it, or other data as described at [`Kind`].
+    /// The span that caused the event, or other data as described at [`Kind`].
     pub(super) parent: u64,
 }
 

@@ -69,9 +69,9 @@ impl Reduction {
 
 /// A shard's side of the exchanges between windows.
 pub(super) trait Exchange<P> {
-    /// Passes `out[to]` to every other shard, fills `inbox[from]` from every other shard, and returns the reduction of
-    /// all votes. The contents of `inbox` return to their sender some rounds later, empty, in `out`. While it waits it
-    /// calls `idle`, which returns true as long as it has work.
+    /// Passes `out[to]` to every other shard, fills `inbox[from]` from every other shard, and returns the reduction
+    /// over all shards. The contents of `inbox` return to their sender some rounds later, empty, in `out`. During the
+    /// wait it calls `idle`, which returns true as long as `idle` has work.
     fn exchange(
         &mut self,
         vote: Reduction,
@@ -427,8 +427,8 @@ mod loom_tests {
     use loom::sync::Arc;
 
     // Guarantee: core-86.
-    /// Under every interleaving that loom finds, no cell is accessed by two sides at once, and
-    /// each parcel arrives in its round.
+    /// Under every interleaving that loom finds, no cell is accessed by two sides at once, and each batch arrives in
+    /// its round.
     #[test]
     fn loom_two_shards_meet_three_times() {
         loom::model(|| {

@@ -7,7 +7,7 @@ use crate::contract::Reason;
 #[repr(C)]
 pub(super) struct Header {
     pub(super) state: State,
-    /// The reason of its end, and [`SPAWNS`].
+    /// The reason of the actor's end, and [`SPAWNS`].
     reason: u8,
     /// The number of random numbers that the actor has drawn, in units of 2^32.
     drawn_high: u16,

@@ -1,9 +1,9 @@
 //! Loans of shards to one thread, which runs all shards for a time and returns them.
 //!
-//! In a sparse window a barrier costs more than the events. All shards see this from the votes. In the same round every
-//! shard except the first stores a pointer to its loop here and sleeps. The first thread waits for all pointers, and
-//! has exclusive access to all loops until it returns them. The sleeping threads see its writes, because the count of
-//! returns is incremented with release and read with acquire, like the count of loans before.
+//! In a sparse window a barrier costs more than the events. All shards see this in the reduction. In the same round
+//! every shard except the first stores a pointer to its loop here and sleeps. The first thread waits for all pointers,
+//! and has exclusive access to all loops until it returns them. The sleeping threads see its writes, because the count
+//! of returns is incremented with release and read with acquire, like the count of loans before.
 
 use super::writer_cell::Cell;
 #[cfg(not(loom))]

@@ -130,7 +130,7 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; this shard has the address. The view is only used while no actor runs.
     unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<ActorView>;
 
-    /// Pre-faults the memory that its actors need next, if the population has memory of its own.
+    /// Pre-faults the memory that the population's actors need next, if the population has memory of its own.
     ///
     /// # Safety
     /// The caller is on the shard's thread, and no actor runs.

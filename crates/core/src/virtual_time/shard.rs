@@ -68,7 +68,7 @@ pub(super) struct Shard<M> {
     pub(super) places: ActorTable,
     pub(super) queues: Queues<M>,
     pub(super) spawns: Vec<SpawnRequest<M, Shard<M>>>,
-    /// The multicasts that its actors have requested since the last barrier.
+    /// The multicasts that the shard's actors have requested since the last barrier.
     pub(super) multicasts: Vec<Multicast<Shard<M>>>,
     pub(super) stash: Stash<M>,
     pub(super) counters: Counters,

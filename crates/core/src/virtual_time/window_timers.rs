@@ -13,7 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(super) struct WindowTimer {
     pub(super) time: u64,
     pub(super) token: u32,
-    /// True if it was set for the current instant.
+    /// True if the timer was set for the current instant.
     at_once: bool,
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Alarm {
 pub(super) struct Pending {
     due: Time,
     wake: Wake,
-    /// True if it wakes the task that runs the actor, and not an intermediate task.
+    /// True if `wake` wakes the task that runs the actor, and not an intermediate task.
     is_task: bool,
 }
 

@@ -87,7 +87,7 @@ impl<M: Message> Cell<M> {
         }
     }
 
-    /// Returns the reason of its end, if it has ended.
+    /// Returns the reason of the actor's end; `None` while the actor lives.
     pub(super) fn reason(&self) -> Option<Reason> {
         match self.state.load(Acquire) {
             RETURNED => Some(Reason::Returned),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// The remains of an actor after its context was dropped.
 pub(crate) struct Unfinished<M> {
-    /// The event that it was handling when it panicked; empty if unknown.
+    /// The event that the actor was handling when it panicked; empty if unknown.
     pub(crate) handled: String,
     /// The events that the actor has received but not handled.
     pub(crate) unread: VecDeque<MailboxEntry<M>>,

@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 108;
 /// The key by which a socket is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
-    /// The inode of its path.
+    /// The inode of the socket's path.
     Path(Ino),
     /// A name without a path.
     Abstract(Vec<u8>),

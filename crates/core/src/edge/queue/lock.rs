@@ -77,7 +77,7 @@ impl<T> SpinLock<T> {
     }
 }
 
-/// Releases the lock when it is dropped, also during a panic.
+/// A guard that releases the lock when it is dropped, also during a panic.
 struct LockGuard<'a>(&'a AtomicBool);
 
 impl Drop for LockGuard<'_> {

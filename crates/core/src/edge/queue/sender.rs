@@ -47,7 +47,7 @@ pub trait SendTarget<T>: Abort + Source + 'static {
 /// A sending end.
 pub struct EdgeSender<T: Send + 'static, E: SendTarget<T>> {
     edge: Arc<E>,
-    /// The number of its offer, if it waits.
+    /// The number of the sender's offer, if the sender waits.
     offer: Option<u64>,
     closed: bool,
     /// True if the edge has no capacity, so a send is complete when the receiver has the message.

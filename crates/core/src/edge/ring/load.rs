@@ -29,7 +29,7 @@ impl Load {
         self.weights.is_empty() || self.total.saturating_add(weight) <= self.limit
     }
 
-    /// Whether some message may be added.
+    /// True if the edge can accept another message.
     pub(super) fn has_room(&self) -> bool {
         self.weights.is_empty() || self.total < self.limit
     }

@@ -1,7 +1,7 @@
-//! Votes and batches of events in serialized form.
+//! Contributions to the reduction, and batches of events, in serialized form.
 //!
 //! ```text
-//! batch    a section for each pair of shards that has something, then the vote of the process
+//! batch    a section for each pair of shards with events, then the contribution of the process to the reduction
 //! section  the shards that it is from and for, its length, then parts
 //! part     WINDOW its number, how many events, the events; FAR how many, each with its time; SPAWN one; MULTICAST one
 //! ```
@@ -24,7 +24,7 @@ const FAR: u8 = 2;
 const SPAWN: u8 = 3;
 const MULTICAST: u8 = 4;
 
-/// The size of a vote in bytes: four numbers and the flags.
+/// The size of a contribution to the reduction in bytes: four numbers and the flags.
 const VOTE: usize = 33;
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
@@ -192,7 +192,7 @@ fn read_parcel<M: Message>(
     Ok(())
 }
 
-/// Appends a vote.
+/// Appends a contribution to the reduction.
 pub(super) fn write_vote(vote: Reduction, to: &mut Vec<u8>) {
     let Reduction {
         next,
@@ -209,7 +209,7 @@ pub(super) fn write_vote(vote: Reduction, to: &mut Vec<u8>) {
     to.push(u8::from(halt) | u8::from(busy) << 1 | u8::from(pause) << 2);
 }
 
-/// Removes the vote from the end of a batch.
+/// Removes the contribution to the reduction from the end of a batch.
 pub(super) fn take_vote(batch: &mut Vec<u8>) -> Option<Reduction> {
     let begin = batch.len().checked_sub(VOTE)?;
     let (numbers, flags) = batch[begin..].split_at(VOTE - 1);

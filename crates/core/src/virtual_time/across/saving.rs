@@ -33,7 +33,7 @@ pub struct SavedPart {
     pub number: u64,
     /// The time of the checkpoint: all events up to this time have happened, and no later ones.
     pub time: Time,
-    /// True if it is one of [`Saving::times`].
+    /// True if the checkpoint is at one of [`Saving::times`].
     pub is_at_its_time: bool,
     /// The worker's number among the workers of all processes.
     pub worker: usize,

@@ -5,7 +5,7 @@ use crate::contract::Spawn;
 use crate::contract::spawn::Names;
 use std::ops::Range;
 
-/// Actors that have pages of their own.
+/// Actors that occupy complete pages.
 pub(in super::super) struct GroupEntry<'a> {
     pub(in super::super) first: u32,
     pub(in super::super) parent: u32,

@@ -249,7 +249,7 @@ impl<M> Fresh<M> {
         }
     }
 
-    /// Ends the wait, and cancels its timer unless that has ended it.
+    /// Ends the wait, and cancels the wait's timer unless the timer has ended the wait.
     fn end(&mut self, by: Option<Kind>) {
         self.done = true;
         if by != Some(Kind::Timer)

@@ -165,7 +165,7 @@ impl Counters {
         }
     }
 
-    /// Records a panic that the run survives. Only the first ones are kept.
+    /// Records a panic that the run survives. Only the first panics are stored.
     fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
         self.panics.push((panicked, whose));
         if self.panics.len() >= 2 * Report::MOST_PANICS {

@@ -218,7 +218,7 @@ impl<M: Message> Shard<M> {
         unsafe { buffer.write_with(|place| StoredEvent::write_plain(place, head.label, body)) }
     }
 
-    /// Returns the index in the ring of the window of this time.
+    /// Returns the ring index of the window that contains `time`.
     #[inline(always)]
     fn place(&self, time: u64) -> usize {
         ((time >> self.settings.window_bits) % RING) as usize

@@ -175,7 +175,7 @@ pub(in super::super) struct Noted {
 /// The parameters of actors that were spawned together.
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct SavedOrigin {
-    /// The name of their kind.
+    /// The name of the actors' kind.
     pub(in super::super) kind: String,
     /// The time at which the actors that have not begun will exist.
     pub(in super::super) born: u64,
@@ -183,7 +183,7 @@ pub(in super::super) struct SavedOrigin {
     pub(in super::super) parameters: Option<Vec<u8>>,
 }
 
-/// Actors that have pages of their own.
+/// Actors that occupy complete pages.
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct SavedGroup {
     pub(in super::super) first: u32,

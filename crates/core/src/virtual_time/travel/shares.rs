@@ -49,7 +49,7 @@ pub(in super::super) struct Share {
     pub(in super::super) names: Vec<NamedRange>,
     pub(in super::super) counters: Option<Counters>,
     pub(in super::super) busy: bool,
-    /// The number of its actors that have begun and not ended.
+    /// The number of the shard's actors that have begun and not ended.
     pub(in super::super) live: u64,
 }
 

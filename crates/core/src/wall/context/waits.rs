@@ -81,8 +81,8 @@ impl<M: Message> WallContext<M> {
         is_over
     }
 
-    /// True if a timer may be due. A timer far after the last reading of the clock is not checked again until a wake-up
-    /// is requested for it, because that request reads the clock.
+    /// True if a timer may be due. A timer that is due long after the last reading of the clock cannot be due yet; the
+    /// request for its wake-up reads the clock again.
     #[inline]
     fn may_be(&self, due: Time) -> bool {
         self.alarm.needs_time() || due < self.looked.after(SOON)

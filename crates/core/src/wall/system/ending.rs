@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 /// An actor that has ended but has not been reported yet.
 pub(crate) struct Closed {
     reason: Reason,
-    /// The epoch in which its stop counts as sent, if it was stopped.
+    /// The epoch in which the actor's stop counts as sent, if the actor was stopped.
     stop: Option<u8>,
 }
 
@@ -49,8 +49,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Closes the mailbox of an ended actor: its messages are dead letters from now on. [`System::tell_end`]
-    /// must follow.
+    /// Closes the mailbox of an ended actor. Further messages become dead letters. [`System::tell_end`] must follow.
     pub(in crate::wall) fn close(
         self: &Arc<Self>,
         who: Addr,
