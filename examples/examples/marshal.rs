@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
 
-    // The documents are those of the serial loop, in the order of the values.
+    // The documents equal the documents of the serial loop, in the order of the values.
     assert!(batch.iter().eq(Serial.marshal(&Json, &records)?.iter()));
 
     // Writes one document per line, or one array, directly from the buffers of the batch.

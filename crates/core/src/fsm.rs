@@ -144,7 +144,7 @@ impl<W: Watch> Scenario<Msg> for Fsm<W> {
     }
 }
 
-/// Why the scenario did not run.
+/// The reasons why the scenario did not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FsmError {

@@ -87,7 +87,7 @@ pub(crate) enum On {
     End(usize),
 }
 
-/// Why a waiting thread continues.
+/// The reasons why a waiting thread continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Waking {
     /// The awaited event has happened, or may have happened.

@@ -80,7 +80,7 @@ impl Actor<Note> for Fragile {
     }
 }
 
-/// Makes each victim panic repeatedly by one actor, and stops it by another.
+/// For each victim, one actor makes it panic repeatedly, and another actor stops it.
 struct Teased {
     victims: u32,
     count: Count,

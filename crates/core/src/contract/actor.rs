@@ -5,7 +5,7 @@ use super::context::Context;
 use super::event::Event;
 use super::message::Message;
 
-/// Whether an actor continues after an event.
+/// The decision of an actor after an event: to continue or to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Wait for the next event.

@@ -180,7 +180,7 @@ impl Config {
 /// The maximum number of workers.
 const MAX_WORKERS: usize = 1024;
 
-/// Why a [`Config`] cannot be run.
+/// The reasons why a [`Config`] is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Too many workers.

@@ -54,7 +54,7 @@ pub enum WaitReason {
     Foreign,
 }
 
-/// Why a request has no answer.
+/// The reasons why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// No answer arrived in time.

@@ -1,4 +1,4 @@
-//! Aborting edges from outside, one or a whole graph.
+//! Aborts one edge or a graph of edges from outside.
 
 use crate::sync::lock;
 use std::fmt;

@@ -93,7 +93,7 @@ impl<T> From<Aborted<T>> for SendTimeoutError<T> {
     }
 }
 
-/// Why no message was received in time.
+/// The reasons why no message was received in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecvTimeoutError {
     /// No message arrived in time.

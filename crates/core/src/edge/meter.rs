@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whether an edge still takes messages.
+/// The state of an edge: open, closed or aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Messages can be sent and received.
@@ -32,7 +32,7 @@ impl fmt::Display for State {
 /// numbers may differ by a few messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeStatistics {
-    /// Whether the edge is open, and otherwise how it ended.
+    /// The state of the edge.
     pub state: State,
     /// The maximum number of buffered messages.
     pub capacity: usize,

@@ -157,7 +157,7 @@ impl Options {
         self.overflow
     }
 
-    /// Whether the edge keeps statistics.
+    /// Returns true if the edge keeps statistics.
     pub const fn keeps_statistics(&self) -> bool {
         self.statistics
     }

@@ -43,7 +43,7 @@ pub struct Pool {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Why a pool could not be created.
+/// The reasons why a pool could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {

@@ -58,9 +58,9 @@ pub trait Watch: Clone + Send + Sync + 'static {
 /// Every pirate has a clone. An observer of size zero, such as `()`, costs nothing. Calls come from several threads,
 /// and calls of different pirates have no particular order.
 pub trait PirateWatch: Clone + Send + Sync + 'static {
-    /// Whether edges are recorded.
+    /// True if edges are recorded.
     const EDGES: bool;
-    /// Whether messages are recorded.
+    /// True if messages are recorded.
     const MESSAGES: bool;
 
     /// Called if [`PirateWatch::EDGES`] is set: a pirate has a new buddy.

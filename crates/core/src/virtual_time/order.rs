@@ -21,7 +21,7 @@ pub(super) struct Order<M> {
     table: Vec<u32>,
     /// Consecutive events of one receiver.
     runs: Vec<Run>,
-    /// The first runs of the hashes that have many events.
+    /// For each hash with many events, the first run of that hash.
     many: Vec<u32>,
     /// The group being sorted: the key (receiver, time, sender, sequence) and the index of each event.
     group: Vec<(u128, u32)>,

@@ -68,14 +68,14 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError>;
 }
 
-/// An actor as seen from outside.
+/// A view of an actor for inspection.
 pub(super) struct ActorView {
     pub(super) state: State,
     /// The actor's type, if its state is [`State::Live`].
     pub(super) kind: TypeId,
     /// The name of the actor's type.
     pub(super) called: &'static str,
-    /// Its location in memory.
+    /// The location of the actor in memory.
     pub(super) place: *const (),
     /// The number of messages that the actor has sent.
     pub(super) sent: u32,

@@ -24,9 +24,9 @@ pub(super) struct Region {
 /// The outcome of pre-faulting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prefault {
-    /// Nothing was needed, and nothing will be.
+    /// Pre-faulting was not needed, and will not be needed later.
     Done,
-    /// Nothing is needed yet: some resident memory is still unused.
+    /// Pre-faulting is not needed yet: some resident memory is still unused.
     Early,
     /// The next huge page was populated with memory.
     Populated,

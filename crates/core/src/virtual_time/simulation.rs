@@ -182,7 +182,7 @@ impl<M: Message> Simulation<M> {
                 return false;
             };
             match self.next_of(who) {
-                // Messages that other actors send from here on arrive in later windows.
+                // From here on, messages of other actors arrive only in later windows.
                 Some(time) if time <= end && time == self.within(time) => {
                     self.keep_pace(time);
                     let before = self.counts();

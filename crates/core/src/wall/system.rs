@@ -139,7 +139,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    // Who there is.
+    // Spawning and starting.
 
     /// Adds actors that `start` starts; `None` if the run is over, or if there are too many actors, which
     /// also ends the run.

@@ -112,7 +112,7 @@ impl<T> Line<T> {
         self.offers.pop_front()
     }
 
-    /// Whether a message is offered.
+    /// True if an offer contains a message.
     pub(super) fn has_message(&self) -> bool {
         self.offers.iter().any(|offer| offer.message.is_some())
     }

@@ -47,7 +47,7 @@ pub(super) struct IsAborted;
 #[derive(Debug)]
 pub(super) struct UnsettledTail(pub(super) u64);
 
-/// Whether an end that waits is woken.
+/// The result of a request to be woken.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::edge) enum Wait {
     /// The end will be woken.

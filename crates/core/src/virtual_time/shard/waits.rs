@@ -353,7 +353,7 @@ mod tests {
         assert!(!waits.are_many());
         let next: Vec<u32> = (0..3).map(|_| waits.own_token().0 % NUMBERS).collect();
         assert_eq!(next, [NUMBERS - 1, 0, 5]);
-        // When the numbers come round again, they are free.
+        // After the numbers have wrapped around, they are free.
         assert!(waits.cancel_handle(7, first));
         assert_eq!(waits.handle_due(7, first.0), TimerOutcome::Cancelled);
         assert!(waits.take_cancelled(8, fourth.0));

@@ -38,7 +38,7 @@ pub enum InspectError {
     },
 }
 
-/// Why a message cannot be injected.
+/// The reasons why a message cannot be injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InjectError {

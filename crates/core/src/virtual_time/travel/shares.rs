@@ -133,7 +133,7 @@ fn checked_page(page: u32) -> Result<u32, CodecError> {
     }
 }
 
-/// Distributes the notes of actors by address; the first shard gets the rest.
+/// Distributes the notes of actors by address; the first shard gets all data that belongs to no actor.
 fn deal_notes(noted: Noted, shares: &mut [Share], owner: &impl Fn(u32) -> usize) {
     let Noted {
         busy,

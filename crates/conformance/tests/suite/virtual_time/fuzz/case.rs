@@ -47,7 +47,7 @@ struct Case {
     /// The binary logarithm of the longest wait in nanoseconds.
     longest: u32,
     panics: bool,
-    /// Whether actors also send to ranges of actors.
+    /// True if actors also send to ranges of actors.
     multicasts: bool,
     cuts: Option<Config>,
     mark: Arc<()>,

@@ -94,7 +94,7 @@ impl<T> Contents<T> {
         self.line.decided()
     }
 
-    /// Whether a sender would have to wait.
+    /// True if a sender would have to wait.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         !self.line.is_empty() || (self.overflow == Overflow::Block && !self.has_room())
@@ -123,7 +123,7 @@ impl<T> Contents<T> {
         self.messages.len() < self.room() && light
     }
 
-    /// Whether a message might fit.
+    /// True if a message may fit.
     #[inline]
     fn has_room(&self) -> bool {
         let light = !self.weighs || self.messages.is_empty() || self.weight < self.limit;

@@ -3,7 +3,7 @@
 use crate::edge::error::TryRecvError;
 use crate::edge::ring::shared::IsAborted;
 
-/// Why a receiver finds no message.
+/// The reasons why a receiver finds no message.
 pub(super) enum Lack {
     /// The ring is empty as long as the tail has this value.
     Empty(u64),

@@ -1,6 +1,6 @@
 //! Reasons why a sender finds no capacity.
 
-/// Why a sender finds no capacity.
+/// The reasons why a sender finds no capacity.
 pub(in crate::edge) enum Lack {
     /// The edge is full as long as the receiver's position has this value, and its policy is to block.
     Full(u64),
