@@ -158,12 +158,12 @@ fn first_difference<M: Message>(
     let times = events.into_iter().flatten().map(|noted| noted.time);
     let time = times.min().map_or(runs[0].now(), Time::from_nanos);
     let mut runs = runs;
-    let mut tell = |index: usize, noted: Option<&LoggedEvent>| {
+    let mut describe_at = |index: usize, noted: Option<&LoggedEvent>| {
         let run: &mut Simulation<M> = &mut runs[index];
         noted.map(|noted| describe::<M>(noted, |who| run.name(who)))
     };
-    let last_common = tell(0, same.checked_sub(1).and_then(|last| one.get(last)));
-    let mut happened = [tell(0, events[0]), tell(1, events[1])];
+    let last_common = describe_at(0, same.checked_sub(1).and_then(|last| one.get(last)));
+    let mut happened = [describe_at(0, events[0]), describe_at(1, events[1])];
     for (happened, run) in happened.iter_mut().zip(runs) {
         let failed = run.is_over().then(|| run.finish()).and_then(Result::err);
         if let Some(error) = failed {
@@ -184,7 +184,7 @@ fn first_difference<M: Message>(
 /// Returns a difference of the reports of runs with equal events.
 fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
     // Compares the reports as text, in which NaN equals itself.
-    let told = |report: &Report| {
+    let values = |report: &Report| {
         let probes = &report.probes;
         let counters = probes.counters.iter();
         let counters =
@@ -215,7 +215,7 @@ fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
         let all = counters.chain(gauges).chain(histograms).chain(series);
         others.into_iter().chain(all).collect::<Vec<_>>()
     };
-    let [told_one, told_two] = [one, two].map(told);
+    let [values_of_one, values_of_two] = [one, two].map(values);
     let missing = |what: &String, of: &[(String, String)]| {
         let value = of.iter().find(|(name, _)| name == what);
         value.map_or_else(
@@ -223,13 +223,13 @@ fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
             |(_, value)| format!("was {value}"),
         )
     };
-    let all = told_one.iter().chain(&told_two);
+    let all = values_of_one.iter().chain(&values_of_two);
     let mut named = all.map(|(what, _)| what);
-    let what = named.find(|what| missing(what, &told_one) != missing(what, &told_two))?;
+    let what = named.find(|what| missing(what, &values_of_one) != missing(what, &values_of_two))?;
     let say = |of: &[(String, String)]| Some(format!("{what} {}", missing(what, of)));
     Some(Difference {
         time: one.time.max(two.time),
-        happened: [say(&told_one), say(&told_two)],
+        happened: [say(&values_of_one), say(&values_of_two)],
         last_common: None,
     })
 }

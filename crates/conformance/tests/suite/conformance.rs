@@ -95,7 +95,7 @@ fn number(event: &Event<Note>) -> u32 {
 }
 
 /// Ends with its first event.
-async fn until_told<C: AsyncContext<Note>>(mut cx: C) {
+async fn until_event<C: AsyncContext<Note>>(mut cx: C) {
     cx.recv().await;
 }
 
@@ -632,7 +632,7 @@ fn strict_makes_waiting_actors_an_error(executor: Executor) {
 // Guarantee: core-50.
 fn a_deadlock_names_who_waits_for_what(executor: Executor) {
     scenario!(Deadlock {}, cx, {
-        cx.spawn_one("waiter", until_told).await;
+        cx.spawn_one("waiter", until_event).await;
         let me = cx.me();
         cx.send(me, Note::Ping);
         cx.recv_if(|event| {

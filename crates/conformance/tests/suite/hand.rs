@@ -273,16 +273,16 @@ fn a_panic_ends_the_actor_or_the_run_as_is_asked(executor: Executor) {
         // The actors are not watched, but a panic is reported nevertheless.
         let crowd = cx.spawn(Spawn::many(3, "dancer", ""), body).await;
         cx.send(crowd.get(1), Note::Ping);
-        let told = cx.recv_timeout(LONG).await;
+        let notified = cx.recv_timeout(LONG).await;
         let (who, reason) = (crowd.get(1), Reason::Panicked);
         cx.send(who, Note::Ping);
         cx.settle().await;
-        told == Some(Event::Down { who, reason })
+        notified == Some(Event::Down { who, reason })
     });
     let config = |panics| Config { panics, ..config() };
     let survives = measure(executor, &config(Panics::EndActor), Panicking {});
-    let (told, report) = survives.unwrap();
-    assert!(told);
+    let (notified, report) = survives.unwrap();
+    assert!(notified);
     assert_eq!((report.ended, report.dead()), (1, 1));
     let [panic] = &report.panics[..] else {
         panic!("{:?}", report.panics);

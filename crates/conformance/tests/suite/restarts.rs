@@ -81,12 +81,12 @@ impl Actor<Note> for Fragile {
 }
 
 /// For each victim, one actor makes it panic repeatedly, and another actor stops it.
-struct Teased {
+struct RepeatedPanics {
     victims: u32,
     count: Count,
 }
 
-impl Experiment<Note> for Teased {
+impl Experiment<Note> for RepeatedPanics {
     type Value = (BTreeMap<Addr, Reason>, [u32; 2], u32);
 
     async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> Self::Value {
@@ -147,12 +147,12 @@ fn an_actor_that_is_stopped_while_it_is_made_anew_ends_once_and_stays_ended(exec
                 workers: workers.try_into().unwrap(),
                 ..config_of(seed)
             };
-            let teased = Teased {
+            let experiment = RepeatedPanics {
                 victims: 40,
                 count: Count::default(),
             };
             let ((ended, [made, later], live), report) =
-                measure(executor, &config, teased).unwrap();
+                measure(executor, &config, experiment).unwrap();
             assert!(
                 ended.values().all(|&reason| reason == Reason::Stopped),
                 "{ended:?}"
@@ -180,7 +180,7 @@ async fn child<C: AsyncContext<Note>>(mut cx: C, one: One) {
 
 /// Two actors make children of each generation panic and stop them, in random order. At the end, the supervisor is
 /// asked to return or is stopped.
-struct Torn {
+struct RandomEnds {
     strategy: Strategy,
     generations: u32,
     stop: bool,
@@ -188,11 +188,11 @@ struct Torn {
     count: Count,
 }
 
-impl Experiment<Note> for Torn {
+impl Experiment<Note> for RandomEnds {
     type Value = (Reason, u32);
 
     async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> Self::Value {
-        let Torn {
+        let RandomEnds {
             strategy, count, ..
         } = self;
         let counted = count.clone();
@@ -262,7 +262,7 @@ impl Experiment<Note> for Torn {
     }
 }
 
-fn torn(executor: Executor, stop: bool) {
+fn random_ends(executor: Executor, stop: bool) {
     let strategies = [
         Strategy::OneForOne,
         Strategy::OneForAll,
@@ -278,26 +278,26 @@ fn torn(executor: Executor, stop: bool) {
                 workers: workers.try_into().unwrap(),
                 ..config_of(seed)
             };
-            let torn = Torn {
+            let experiment = RandomEnds {
                 strategy,
                 generations: 1 + seed as u32 * 2,
                 stop,
                 is_virtual: executor == Executor::Virtual,
                 count: Count::default(),
             };
-            let ((reason, live), report) = measure(executor, &config, torn).unwrap();
-            let said = format!("{strategy:?}, seed {seed}, {workers} workers");
-            assert_eq!(live, 0, "{said}: children are left");
+            let ((reason, live), report) = measure(executor, &config, experiment).unwrap();
+            let case = format!("{strategy:?}, seed {seed}, {workers} workers");
+            assert_eq!(live, 0, "{case}: children are left");
             // The supervisor may have returned before, if all of its children were stopped.
             let expected = [Reason::Returned, Reason::Stopped];
             assert!(
                 expected[..1 + usize::from(stop)].contains(&reason),
-                "{said}: {reason:?}"
+                "{case}: {reason:?}"
             );
             assert_eq!(
                 *digest.get_or_insert(report.digest),
                 report.digest,
-                "{said}"
+                "{case}"
             );
         }
     }
@@ -305,12 +305,12 @@ fn torn(executor: Executor, stop: bool) {
 
 // Guarantee: core-41.
 fn children_that_are_stopped_while_others_are_restarted_stay_ended(executor: Executor) {
-    torn(executor, false);
+    random_ends(executor, false);
 }
 
 // Guarantee: core-42.
 fn a_supervisor_that_is_stopped_leaves_no_child(executor: Executor) {
-    torn(executor, true);
+    random_ends(executor, true);
 }
 
 /// Ticks once per millisecond, and panics at each tenth tick.

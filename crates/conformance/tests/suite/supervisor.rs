@@ -70,12 +70,12 @@ struct Family {
     orders: Vec<(usize, Note)>,
 }
 
-type Told = (Vec<Vec<Addr>>, Option<Reason>, usize);
+type SupervisorOutcome = (Vec<Vec<Addr>>, Option<Reason>, usize);
 
 impl Experiment<Note> for Family {
-    type Value = Told;
+    type Value = SupervisorOutcome;
 
-    async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> Told {
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> SupervisorOutcome {
         let Family {
             strategy,
             policy,
@@ -127,12 +127,12 @@ impl Experiment<Note> for Family {
     }
 }
 
-fn told(
+fn supervise(
     executor: Executor,
     strategy: Strategy,
     policy: RestartPolicy,
     orders: &[(usize, Note)],
-) -> Told {
+) -> SupervisorOutcome {
     let config = Config {
         panics: Panics::EndActor,
         ..config()
@@ -154,7 +154,7 @@ fn restarted(generations: &[Vec<Addr>]) -> Vec<usize> {
 }
 
 fn one_panic(executor: Executor, strategy: Strategy) -> Vec<usize> {
-    let (generations, reason, living) = told(
+    let (generations, reason, living) = supervise(
         executor,
         strategy,
         RestartPolicy::default(),
@@ -179,7 +179,7 @@ fn rest_for_one_restarts_the_child_and_those_after_it(executor: Executor) {
     assert_eq!(one_panic(executor, Strategy::RestForOne), [1, 2]);
 }
 
-fn too_often(executor: Executor, then: FinalAction) -> Told {
+fn too_often(executor: Executor, then: FinalAction) -> SupervisorOutcome {
     let policy = RestartPolicy {
         most: 2,
         backoff: Duration::from_millis(1),
@@ -187,7 +187,7 @@ fn too_often(executor: Executor, then: FinalAction) -> Told {
         ..RestartPolicy::default()
     };
     let orders = [(0, Note::Panic), (2, Note::Panic), (1, Note::Panic)];
-    told(executor, Strategy::OneForAll, policy, &orders)
+    supervise(executor, Strategy::OneForAll, policy, &orders)
 }
 
 // Guarantee: core-41.

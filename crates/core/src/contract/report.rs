@@ -134,7 +134,7 @@ pub struct WaitingActor {
     pub name: String,
     /// The reason for waiting.
     pub waiting: WaitReason,
-    /// The name of the actor whose answer it waits for, if it waits for one.
+    /// The name of the actor whose answer is awaited; `None` for other waits.
     pub whose: Option<String>,
     /// The number of stashed events.
     pub kept: usize,

@@ -23,7 +23,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// ```
     /// use corsair::edge::{self, Options};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
-    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("there is room");
+    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("the edge has capacity");
     /// assert_eq!(rx.iter().next(), Some(1));
     /// drop(tx);
     /// assert_eq!(rx.iter().collect::<Vec<_>>(), [2, 3]);
@@ -37,7 +37,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// ```
     /// use corsair::edge::{self, Options};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
-    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("there is room");
+    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("the edge has capacity");
     /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
     /// ```
     pub fn try_iter(&mut self) -> TryIter<'_, T, F> {

@@ -28,7 +28,7 @@ use std::task::{Context, Poll};
 ///     tx
 /// });
 /// for number in 0..4 {
-///     senders[number % 2].try_send(number as u32).expect("there is room");
+///     senders[number % 2].try_send(number as u32).expect("the edge has capacity");
 /// }
 /// drop(senders);
 /// let mut numbers: Vec<u32> = std::iter::from_fn(|| all.recv_blocking()).collect();

@@ -83,7 +83,7 @@ impl EdgeStatistics {
 /// use corsair::edge::{self, Options};
 /// let (mut tx, rx) = edge::ring::<u32>(Options::new(8));
 /// let meter = rx.meter();
-/// tx.try_send(7).expect("there is room");
+/// tx.try_send(7).expect("the edge has capacity");
 /// drop((tx, rx));
 /// let read = meter.read();
 /// assert_eq!((read.sent, read.dropped_by_abort), (1, 1));

@@ -41,7 +41,7 @@ pub fn ring<T: Send + 'static>(options: Options) -> (Sender<T>, Receiver<T>) {
 /// }
 ///
 /// let (mut tx, rx) = edge::ring_weighed::<Vec<f64>, Points>(Options::new(8));
-/// tx.try_send(vec![1.0, 2.0, 3.0]).expect("there is room");
+/// tx.try_send(vec![1.0, 2.0, 3.0]).expect("the edge has capacity");
 /// let statistics = rx.meter().read();
 /// assert_eq!((statistics.sent, statistics.buffered), (3, 1));
 /// ```

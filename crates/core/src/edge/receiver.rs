@@ -45,7 +45,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// use corsair::edge::{self, Options, TryRecvError};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
     /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
-    /// tx.try_send(7).expect("there is room");
+    /// tx.try_send(7).expect("the edge has capacity");
     /// drop(tx);
     /// assert_eq!(rx.try_recv(), Ok(7));
     /// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
@@ -143,7 +143,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
     /// let patience = Duration::from_millis(1);
     /// assert_eq!(rx.recv_timeout(patience), Err(RecvTimeoutError::TimedOut));
-    /// tx.try_send(7).expect("there is room");
+    /// tx.try_send(7).expect("the edge has capacity");
     /// assert_eq!(rx.recv_timeout(patience), Ok(7));
     /// drop(tx);
     /// assert_eq!(rx.recv_timeout(patience), Err(RecvTimeoutError::Closed));
@@ -193,7 +193,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// ```
     /// use corsair::edge::{self, Options};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
-    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("there is room");
+    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("the edge has capacity");
     /// let mut batch = Vec::new();
     /// assert_eq!(rx.try_recv_many(&mut batch, 2), Ok(2));
     /// assert_eq!(batch, [1, 2]);
@@ -264,7 +264,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
     /// let mut context = Context::from_waker(Waker::noop());
     /// assert!(rx.poll_recv(&mut context).is_pending());
-    /// tx.try_send(7).expect("there is room");
+    /// tx.try_send(7).expect("the edge has capacity");
     /// assert_eq!(rx.poll_recv(&mut context), Poll::Ready(Some(7)));
     /// ```
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
@@ -284,7 +284,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// use corsair::edge::{self, Receiver, Options};
     /// let (mut tx, first) = edge::ring(Options::new(4));
     /// let (_tx, second) = edge::ring(Options::new(4));
-    /// tx.try_send(7).expect("there is room");
+    /// tx.try_send(7).expect("the edge has capacity");
     /// let mut both = [first, second];
     /// Receiver::wait_any(&mut both);
     /// assert_eq!(both[0].try_recv(), Ok(7));

@@ -106,7 +106,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
     /// let (mut tx, _rx) = edge::ring(Options::new(1));
-    /// tx.send("a").await.expect("there is room");
+    /// tx.send("a").await.expect("the edge has capacity");
     /// let limit = tokio::time::sleep(Duration::from_millis(1));
     /// assert_eq!(tx.send_until("b", limit).await, Err(SendTimeoutError::TimedOut("b")));
     /// # });
@@ -266,13 +266,13 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     /// async fn example() -> Result<(), Aborted<()>> {
     ///     let (mut tx, _rx) = edge::ring(Options::new(1));
     ///     tx.ready().await?;
-    ///     tx.try_send("made only when there is room").expect("there is room");
+    ///     tx.try_send("made only when there is room").expect("the edge has capacity");
     ///     Ok(())
     /// }
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn ready(&mut self) -> Result<(), Aborted<()>> {
-        let waiting = WaitingForRoom(&mut self.end, PhantomData);
+        let waiting = CapacityWait(&mut self.end, PhantomData);
         poll_fn(|context| waiting.0.poll_ready(context)).await
     }
 
@@ -282,7 +282,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     /// ```
     /// use corsair::edge::{self, Options, State};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
-    /// tx.try_send(1).expect("there is room");
+    /// tx.try_send(1).expect("the edge has capacity");
     /// tx.close();
     /// assert_eq!(rx.state(), State::Closed);
     /// assert_eq!(rx.iter().collect::<Vec<_>>(), [1]);
@@ -298,7 +298,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     /// ```
     /// use corsair::edge::{self, Options};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
-    /// tx.try_send(1).expect("there is room");
+    /// tx.try_send(1).expect("the edge has capacity");
     /// tx.abort();
     /// assert!(tx.try_send(2).is_err());
     /// assert_eq!(rx.recv_blocking(), None);
@@ -453,9 +453,9 @@ impl<T, E: SenderEnd<T>> Drop for WaitingAll<'_, T, E> {
 }
 
 /// Waits for capacity.
-struct WaitingForRoom<'a, T, E: SenderEnd<T>>(&'a mut E, PhantomData<fn(T)>);
+struct CapacityWait<'a, T, E: SenderEnd<T>>(&'a mut E, PhantomData<fn(T)>);
 
-impl<T, E: SenderEnd<T>> Drop for WaitingForRoom<'_, T, E> {
+impl<T, E: SenderEnd<T>> Drop for CapacityWait<'_, T, E> {
     fn drop(&mut self) {
         self.0.withdraw(&mut None);
     }

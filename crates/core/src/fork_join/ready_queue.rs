@@ -78,7 +78,7 @@ impl ReadyQueue {
     /// Appends a job. Only the owner calls this.
     pub(super) fn push(&self, job: NonNull<Job>) {
         let tail = self.tail.load(Ordering::Relaxed);
-        let ring = self.ring_with_room_for(1, tail);
+        let ring = self.ring_with_capacity_for(1, tail);
         ring.slot(tail).store(job.as_ptr(), Ordering::Relaxed);
         // Release: a thread that sees the new tail sees the slot and the contents of the job.
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
@@ -120,7 +120,7 @@ impl ReadyQueue {
         // The jobs are copied before the exchange, because after it the owner may reuse the slots. No other thread sees
         // the copies before `own.tail` is stored.
         let own_tail = own.tail.load(Ordering::Relaxed);
-        let own_ring = own.ring_with_room_for(count - 1, own_tail);
+        let own_ring = own.ring_with_capacity_for(count - 1, own_tail);
         for number in 1..count {
             let job = ring.slot(head.wrapping_add(number)).load(Ordering::Relaxed);
             own_ring
@@ -145,7 +145,7 @@ impl ReadyQueue {
     /// Returns a ring with capacity for `more` further jobs. Only the owner calls this. Growing takes time proportional
     /// to the length.
     #[inline(always)]
-    fn ring_with_room_for(&self, more: usize, tail: usize) -> &Ring {
+    fn ring_with_capacity_for(&self, more: usize, tail: usize) -> &Ring {
         // Acquire: a thread that has taken a job does not read its slot any more.
         let head = self.head.load(Ordering::Acquire);
         let needed = tail.wrapping_sub(head) + more;

@@ -87,9 +87,9 @@ fn lowest_address() -> Option<(usize, usize)> {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;
         }
-        let told = libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut size);
+        let status = libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut size);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        (told == 0).then(|| (lowest.addr(), size))
+        (status == 0).then(|| (lowest.addr(), size))
     }
 }
 
@@ -108,7 +108,7 @@ fn lowest_address() -> Option<(usize, usize)> {
 #[inline(never)]
 pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R + Send) -> R {
     assert!(
-        has_room(),
+        has_memory(),
         "fork-join: the recursion is too deep: there is no memory left for another stack, which \
          may take {} MiB; fork less deeply, or give the process more memory",
         STACK >> 20
@@ -133,7 +133,7 @@ pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R 
 }
 
 /// True if there is memory for two more stacks: one for the recursion, and one as a reserve for a panic at its end.
-fn has_room() -> bool {
+fn has_memory() -> bool {
     let wanted = 2 * STACK;
     let mut addresses = Vec::<u8>::new();
     let reserved = addresses.try_reserve_exact(wanted).is_ok();

@@ -442,8 +442,8 @@ trait Actors<M: Message> {
             }
             let lineage = (*shard).places.ended(me);
             // Panics are reported to parents even without `watched`.
-            let told = |lineage: &Lineage| lineage.watched || reason == Reason::Panicked;
-            if let Some(lineage) = lineage.filter(told) {
+            let is_notified = |lineage: &Lineage| lineage.watched || reason == Reason::Panicked;
+            if let Some(lineage) = lineage.filter(is_notified) {
                 (*shard).notify(
                     Kind::Down,
                     lineage.parent,

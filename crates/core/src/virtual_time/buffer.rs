@@ -38,7 +38,7 @@ pub(super) struct Buffer<M> {
     newest_order: u64,
     /// The first event that is out of order; null if there is none.
     unsorted: *mut StoredEvent<M>,
-    /// True if all events have the size of one without a cause.
+    /// True if all events have the size of an event without a cause.
     even: bool,
     _events: PhantomData<StoredEvent<M>>,
 }

@@ -77,7 +77,7 @@ impl<T> Piece<T> {
     /// Adds an entry; the piece must have the capacity.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
-        assert!(self.len < self.capacity, "there is room");
+        assert!(self.len < self.capacity, "the piece has capacity");
         // SAFETY: the index is less than the capacity, and no entry is stored there.
         unsafe { self.start.add(self.len).write(entry) };
         self.len += 1;

@@ -49,13 +49,13 @@ impl<T: Due> Slot<T> {
     #[cold]
     #[inline(never)]
     fn push_slowly(&mut self, entry: T, spare: &mut Spare<T>) {
-        self.make_room(spare);
+        self.add_memory(spare);
         self.last.push(entry);
     }
 
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, spare: &mut Spare<T>) {
+    fn add_memory(&mut self, spare: &mut Spare<T>) {
         if self.last.len() < T::PIECE {
             return spare.make_room(&mut self.last);
         }

@@ -24,8 +24,8 @@ pub(super) struct Pending {
 }
 
 impl Alarm {
-    /// Requests a wake-up of `task` when the time is `now` and the next timer is due later. The due time, and
-    /// whether the task runs the actor, are only computed when needed.
+    /// Requests a wake-up at `due`, unless a pending wake-up suffices. `task` returns the waker; it is called only if a
+    /// wake-up is requested. `is_task` is true if the waker wakes the task that runs the actor.
     pub(super) fn set<M>(
         &mut self,
         clock: &Clock<M>,

@@ -35,7 +35,7 @@ enum Exit {
 
 impl Exit {
     fn panicked(at: &'static str, panic: Panic) -> Exit {
-        let message = said(panic);
+        let message = text_of(panic);
         Exit::Panicked { at, message }
     }
 }
@@ -207,7 +207,7 @@ impl<M: Message, B: Future<Output = ()>> Body<'_, M, B> {
 type Panic = Box<dyn Any + Send>;
 
 /// Returns the text of a panic.
-fn said(panic: Panic) -> String {
+fn text_of(panic: Panic) -> String {
     let text = panic_text(&*panic);
     // The destructor of the payload may panic; that panic is ignored.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));

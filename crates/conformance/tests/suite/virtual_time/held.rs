@@ -53,12 +53,12 @@ fn nothing_is_injected_where_the_run_has_been_not_even_at_its_start() {
 }
 
 /// A way to advance a run; returns false when the run is over.
-type GoOn = fn(&mut Simulation<Nothing>) -> bool;
+type Advance = fn(&mut Simulation<Nothing>) -> bool;
 
 // Guarantee: core-51.
 #[test]
 fn a_run_with_an_end_is_over_there_however_it_is_told_to_go_on() {
-    let ways: [(&str, GoOn); 5] = [
+    let ways: [(&str, Advance); 5] = [
         ("run_until", |run| run.run_until(run.now().after(MS * 7))),
         ("run_until never", |run| run.run_until(Time::MAX)),
         ("step", |run| run.step()),
@@ -66,14 +66,14 @@ fn a_run_with_an_end_is_over_there_however_it_is_told_to_go_on() {
         ("run_while", |run| run.run_while(|_| true)),
     ];
     for workers in [1, 2] {
-        for (way, go_on) in ways {
+        for (way, advance) in ways {
             let config = Config {
                 end: Some(ms(100)),
                 ..config(workers)
             };
             let mut simulation = sleeper(&config, MS * 30);
             let mut calls = 0;
-            while go_on(&mut simulation) {
+            while advance(&mut simulation) {
                 calls += 1;
                 assert!(calls < 1000, "{way} never ends");
                 assert!(simulation.now() <= ms(100), "{way}: {}", simulation.now());
@@ -162,17 +162,17 @@ fn a_pace_holds_over_many_short_calls() {
 #[test]
 #[cfg_attr(miri, ignore = "miri has no exact clock")]
 fn a_pace_is_kept_by_whatever_lets_a_run_go_on() {
-    let ways: [(&str, GoOn); 3] = [
+    let ways: [(&str, Advance); 3] = [
         ("run_until", |run| run.run_until(run.now().after(MS * 7))),
         ("step", |run| run.step()),
         ("step_actor", |run| run.step_actor(ROOT)),
     ];
-    for (way, go_on) in ways {
+    for (way, advance) in ways {
         let mut simulation = sleeper(&config(1), MS * 10);
         simulation.pace(Some(2.0));
         let begun = Instant::now();
         while simulation.report().timers < 10 {
-            assert!(go_on(&mut simulation));
+            assert!(advance(&mut simulation));
         }
         assert!(begun.elapsed() >= MS * 45, "{way}: {:?}", begun.elapsed());
     }

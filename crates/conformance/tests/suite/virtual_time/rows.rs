@@ -136,7 +136,7 @@ impl Scenario<Counted> for Rows {
 }
 
 /// Returns the results that must be the same for both forms.
-fn told(result: Result<Report, RunError>) -> String {
+fn comparable(result: Result<Report, RunError>) -> String {
     let (end, report) = match result {
         Ok(report) => ("ok".to_owned(), report),
         Err(RunError::Panicked { panic, report }) => (format!("{panic:?}"), *report),
@@ -166,7 +166,7 @@ fn a_body_gets_rows_as_a_handler_does() {
                         lookahead,
                         ..config(workers)
                     };
-                    told(corsair::simulate(&config, Rows { act, at, bodies }))
+                    comparable(corsair::simulate(&config, Rows { act, at, bodies }))
                 };
                 let handlers = all(false, 1, None);
                 for (workers, lookahead) in [(1, None), (2, None), (3, Some(MS / 7))] {

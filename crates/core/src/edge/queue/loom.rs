@@ -38,7 +38,7 @@ fn after_an_abort(options: Options) {
         let handle = AbortHandle::new();
         let (mut tx, mut rx) = queue(options.clone().abort_handle(handle.clone()));
         let meter = tx.meter();
-        tx.try_send(0).expect("there is room");
+        tx.try_send(0).expect("the edge has capacity");
         // True once a thread has observed the abort.
         let known = Arc::new(AtomicBool::new(false));
         let aborter = {
@@ -58,7 +58,7 @@ fn after_an_abort(options: Options) {
                         assert_eq!(message, 1);
                         known.store(true, Ordering::Release);
                     }
-                    Err(TrySendError::Full(_)) => panic!("there is room"),
+                    Err(TrySendError::Full(_)) => panic!("the edge has capacity"),
                 }
             })
         };
@@ -145,7 +145,7 @@ fn an_abort_gives_every_waiting_sender_its_own_message_back() {
 fn an_abort_gives_back(options: Options) {
     bounded(2).check(move || {
         let (mut tx, rx) = queue::<u32>(options.clone());
-        tx.try_send(0).expect("there is room");
+        tx.try_send(0).expect("the edge has capacity");
         let senders = [1, 2].map(|number| {
             let mut tx = tx.clone();
             thread::spawn(move || assert_eq!(tx.send_blocking(number), Err(Aborted(number))))
@@ -166,7 +166,7 @@ fn a_send_that_gives_up_has_its_message_or_the_edge_has() {
             let (mut tx, mut rx) = queue::<u32>(options.clone());
             let capacity = options.capacity();
             if capacity > 0 {
-                tx.try_send(0).expect("there is room");
+                tx.try_send(0).expect("the edge has capacity");
             }
             // In a model, a time-out passes at once.
             let sender = thread::spawn(move || match tx.send_timeout(1, Duration::ZERO) {
@@ -202,7 +202,7 @@ fn the_next_one_gets_in(options: Options) {
     bounded(2).check(move || {
         let (mut tx, mut rx) = queue::<u32>(options.clone());
         let mut other = tx.clone();
-        tx.try_send(0).expect("there is room");
+        tx.try_send(0).expect("the edge has capacity");
         let first = thread::spawn(move || {
             let mut future = pin!(tx.send(1));
             let mut context = Context::from_waker(Waker::noop());
@@ -239,7 +239,7 @@ fn a_receiver_polled_again_is_woken_by_its_last_waker() {
     bounded(3).check(|| {
         let (mut tx, mut rx) = queue::<u32>(Options::new(2));
         let sender = thread::spawn(move || {
-            tx.try_send(1).expect("there is room");
+            tx.try_send(1).expect("the edge has capacity");
             tx
         });
         let wakes = [(); 2].map(|()| Arc::new(Woken::default()));
@@ -274,7 +274,7 @@ fn a_line_that_is_served_while_an_abort_comes_leaves_no_sender_waiting() {
         let handle = AbortHandle::new();
         let (mut tx, mut rx) = queue::<u32>(Options::new(1).abort_handle(handle.clone()));
         let meter = tx.meter();
-        tx.try_send(0).expect("there is room");
+        tx.try_send(0).expect("the edge has capacity");
         let waiting = thread::spawn(move || tx.send_blocking(1));
         let aborter = thread::spawn(move || handle.abort());
         let received = u64::from(rx.try_recv().is_ok());

@@ -52,7 +52,8 @@ fn nothing_is_sent_or_received_after_an_abort() {
         let alive = Alive::new();
         let handle = AbortHandle::new();
         let (mut tx, mut rx) = ring(Options::new(2).abort_handle(handle.clone()));
-        tx.try_send(alive.message(0)).expect("there is room");
+        tx.try_send(alive.message(0))
+            .expect("the edge has capacity");
         // True once a thread has observed the abort.
         let known = Arc::new(AtomicBool::new(false));
         let aborter = {
@@ -72,7 +73,7 @@ fn nothing_is_sent_or_received_after_an_abort() {
                         assert_eq!(message.0, 1);
                         known.store(true, Ordering::Release);
                     }
-                    Err(TrySendError::Full(_)) => panic!("there is room"),
+                    Err(TrySendError::Full(_)) => panic!("the edge has capacity"),
                 }
                 tx
             })
@@ -141,7 +142,7 @@ fn a_receiver_that_waits_is_woken_by_a_message_and_by_the_close() {
     bounded(3).check(|| {
         let (mut tx, mut rx) = ring::<u32>(Options::new(2));
         let sender = thread::spawn(move || {
-            tx.try_send(1).expect("there is room");
+            tx.try_send(1).expect("the edge has capacity");
         });
         assert_eq!(rx.recv_blocking(), Some(1));
         assert_eq!(rx.recv_blocking(), None);
@@ -173,7 +174,7 @@ fn ends_that_wait_are_woken_by_an_abort() {
         let options = Options::new(1).abort_handle(handle.clone());
         let (mut full, _rx) = ring::<u32>(options.clone());
         let (_tx, mut empty) = ring::<u32>(options);
-        full.try_send(1).expect("there is room");
+        full.try_send(1).expect("the edge has capacity");
         let sender = thread::spawn(move || {
             let refused = full.send_blocking(2).expect_err("the edge is full");
             assert_eq!(refused.into_inner(), 2);
@@ -201,8 +202,8 @@ fn a_receiver_polled_again_is_woken_by_its_last_waker() {
     bounded(3).check(|| {
         let (mut tx, mut rx) = ring::<u32>(Options::new(2));
         let sender = thread::spawn(move || {
-            tx.try_send(1).expect("there is room");
-            tx.try_send(2).expect("there is room");
+            tx.try_send(1).expect("the edge has capacity");
+            tx.try_send(2).expect("the edge has capacity");
             tx
         });
         let wakes = [(); 3].map(|()| Arc::new(Woken::default()));
@@ -237,7 +238,8 @@ fn the_oldest_is_taken_by_one_end() {
         let (mut tx, mut rx) = ring(Options::new(1).overflow(Overflow::DropOldest));
         let meter = tx.meter();
         // Makes the receiver return cells to the sender.
-        tx.try_send(alive.message(0)).expect("there is room");
+        tx.try_send(alive.message(0))
+            .expect("the edge has capacity");
         let mut last = rx.try_recv().map(|message| message.0).ok();
         assert_eq!(last, Some(0));
         let sender = {
@@ -273,7 +275,8 @@ fn the_oldest_is_dropped_once_if_an_abort_comes() {
         let handle = AbortHandle::new();
         let options = Options::new(1).abort_handle(handle.clone());
         let (mut tx, mut rx) = ring(options.overflow(Overflow::DropOldest));
-        tx.try_send(alive.message(0)).expect("there is room");
+        tx.try_send(alive.message(0))
+            .expect("the edge has capacity");
         let sender = {
             let message = alive.message(1);
             thread::spawn(move || drop(tx.try_send(message)))

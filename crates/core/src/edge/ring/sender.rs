@@ -122,7 +122,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     }
 
     /// Returns true if the head is still `seen`; this end will then be woken when the head changes.
-    fn awaits_room(&mut self, seen: u64, context: &Context<'_>) -> bool {
+    fn awaits_capacity(&mut self, seen: u64, context: &Context<'_>) -> bool {
         let wait = self.begin_waiting(seen, context.waker());
         if wait == Wait::Waking {
             context.waker().wake_by_ref();
@@ -193,7 +193,7 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
                 }
                 Err((Lack::Full(seen), message)) => {
                     *waiting = Some(message);
-                    if self.awaits_room(seen, context) {
+                    if self.awaits_capacity(seen, context) {
                         return Poll::Pending;
                     }
                 }
@@ -216,7 +216,7 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
             match self.put_all(batch) {
                 Ok(None) => break Ok(()),
                 Err(aborted) => break Err(aborted),
-                Ok(Some(seen)) if self.awaits_room(seen, context) => return Poll::Pending,
+                Ok(Some(seen)) if self.awaits_capacity(seen, context) => return Poll::Pending,
                 Ok(Some(_)) => {}
             }
         };
@@ -230,11 +230,11 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
                 Look::At(seen, room) => (seen, room),
                 Look::Aborted => break Err(Aborted(())),
             };
-            let has_room = room > 0 && self.load.as_ref().is_none_or(|load| load.has_room());
-            if has_room || self.ring.overflow != Overflow::Block {
+            let has_capacity = room > 0 && self.load.as_ref().is_none_or(|load| load.has_room());
+            if has_capacity || self.ring.overflow != Overflow::Block {
                 break Ok(());
             }
-            if self.awaits_room(seen, context) {
+            if self.awaits_capacity(seen, context) {
                 return Poll::Pending;
             }
         };

@@ -49,7 +49,8 @@ fn messages_come_out_in_order_around_the_ring() {
         for round in 0..20 {
             let many = round % 5;
             for message in next..next + many {
-                tx.try_send(Box::new(message)).expect("there is room");
+                tx.try_send(Box::new(message))
+                    .expect("the edge has capacity");
             }
             for message in next..next + many {
                 assert_eq!(rx.try_recv().as_deref(), Ok(&message), "{options:?}");
@@ -68,7 +69,8 @@ fn batches_go_through_whole_and_in_order() {
         for round in 0..20 {
             let mut batch: Vec<_> = (next..next + round % 5).map(Box::new).collect();
             next += batch.len();
-            tx.send_all_blocking(&mut batch).expect("there is room");
+            tx.send_all_blocking(&mut batch)
+                .expect("the edge has capacity");
             assert!(batch.is_empty());
             let mut out = Vec::new();
             while rx.try_recv_many(&mut out, 3).is_ok() {}
@@ -132,10 +134,10 @@ fn every_message_is_dropped_once_however_the_edge_ends() {
             let (mut tx, mut rx) = ring(options.clone().abort_handle(handle.clone()));
             let message = |number| Counted(Arc::clone(&drops), Box::new(number));
             for number in 0..3 {
-                tx.try_send(message(number)).expect("there is room");
+                tx.try_send(message(number)).expect("the edge has capacity");
             }
             assert_eq!(*rx.try_recv().expect("there are three").1, 0);
-            tx.try_send(message(3)).expect("there is room");
+            tx.try_send(message(3)).expect("the edge has capacity");
             end(&handle, &mut tx, &mut rx);
             let refused = tx.try_send(message(4));
             assert!(matches!(refused, Err(TrySendError::Aborted(_))));

@@ -132,7 +132,7 @@ impl<M> Queues<M> {
         // exists, and no other thread uses it while this shard is borrowed.
         unsafe {
             if !(*buffer).has_room(StoredEvent::<M>::MOST) {
-                self.make_room(to, place);
+                self.grow_buffer(to, place);
             }
             &mut *buffer
         }
@@ -149,7 +149,7 @@ impl<M> Queues<M> {
     /// the window is marked as pending.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, to: usize, place: usize) {
+    fn grow_buffer(&mut self, to: usize, place: usize) {
         let Route { outbox, pool } = &mut self.routes[to];
         // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
         // Outbox and pool are separate.

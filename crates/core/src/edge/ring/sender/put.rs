@@ -39,7 +39,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     /// Finds capacity for at least the first of these messages, dropping older messages if the policy allows. Returns
     /// the number of messages for which there is capacity. With a limit by weight only the first message is considered.
     #[cold]
-    pub(super) fn make_room(&mut self, messages: &[T]) -> Result<u64, Lack> {
+    pub(super) fn reserve(&mut self, messages: &[T]) -> Result<u64, Lack> {
         let wanted = messages.len() as u64;
         loop {
             let seen = match self.look() {
@@ -146,7 +146,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
             let wanted = batch.rest().len() as u64;
             let count = match self.limit.saturating_sub(self.tail - self.head) {
                 room if room >= wanted => wanted,
-                _ => match self.make_room(batch.rest()) {
+                _ => match self.reserve(batch.rest()) {
                     Ok(room) => {
                         self.raise_mark(room);
                         room
@@ -215,7 +215,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     #[inline(always)]
     pub(in crate::edge) fn put_or_lack(&mut self, message: T) -> Result<(), (Lack, T)> {
         if self.tail - self.head >= self.limit && !self.glance() {
-            match self.make_room(std::slice::from_ref(&message)) {
+            match self.reserve(std::slice::from_ref(&message)) {
                 Ok(room) => self.raise_mark(room),
                 Err(lack) => return Err((lack, message)),
             }
