@@ -60,7 +60,7 @@ pub fn measure<M: Message, E: Experiment<M>>(
     experiment: E,
 ) -> Result<(E::Value, Report), RunError> {
     let value = Arc::new(Mutex::new(None));
-    let scenario = Valued {
+    let scenario = ValueScenario {
         experiment,
         value: Arc::clone(&value),
     };
@@ -74,12 +74,12 @@ pub fn measure<M: Message, E: Experiment<M>>(
 }
 
 /// An experiment as a scenario, which stores the root's value for the caller.
-struct Valued<E, V> {
+struct ValueScenario<E, V> {
     experiment: E,
     value: Arc<Mutex<Option<V>>>,
 }
 
-impl<M: Message, E: Experiment<M>> Scenario<M> for Valued<E, E::Value> {
+impl<M: Message, E: Experiment<M>> Scenario<M> for ValueScenario<E, E::Value> {
     async fn root<C: AsyncContext<M>>(self, cx: C) {
         let value = self.experiment.root(cx).await;
         *lock(&self.value) = Some(value);

@@ -167,12 +167,12 @@ impl Random {
 }
 
 /// The kernel of this process, if it is a host.
-struct Own(UnsafeCell<Option<Kernel>>);
+struct KernelCell(UnsafeCell<Option<Kernel>>);
 
 // SAFETY: only the thread that has the baton calls `with`, or the machine's thread while no other thread has the baton.
-unsafe impl Sync for Own {}
+unsafe impl Sync for KernelCell {}
 
-static OWN: Own = Own(UnsafeCell::new(None));
+static OWN: KernelCell = KernelCell(UnsafeCell::new(None));
 
 thread_local! {
     /// The number of the simulated thread, while this thread has the baton.

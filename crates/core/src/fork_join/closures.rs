@@ -72,7 +72,7 @@ struct Half<B, RB> {
 
 /// A second half that was handed out.
 #[repr(C)]
-struct Handed<B, RB> {
+struct HalfJob<B, RB> {
     job: Job,
     half: *const Half<B, RB>,
     over: Latch,
@@ -136,8 +136,8 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     /// # Safety
     /// The offer begins a half of this type that was linked by this worker, and is handed out once.
     unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
-        let handed = Box::new(Handed::<B, RB> {
-            // SAFETY: `Half::run` expects the address of a `Handed` of these types, which begins with this job; it is
+        let handed = Box::new(HalfJob::<B, RB> {
+            // SAFETY: `Half::run` expects the address of a `HalfJob` of these types, which begins with this job; it is
             // put into one mailbox.
             job: unsafe { Job::new(Self::run) },
             half: offer.cast(),
@@ -151,7 +151,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     /// # Safety
     /// The job is one that [`Half::hand_out`] made, and was taken by this worker alone.
     unsafe fn run(job: NonNull<Job>, _: &Worker) {
-        let handed = job.cast::<Handed<B, RB>>().as_ptr();
+        let handed = job.cast::<HalfJob<B, RB>>().as_ptr();
         // SAFETY: the half and the box exist until `over` is set, because the fork waits for it; the fork does not use
         // its original of the work, because it did not get the job back.
         unsafe {
@@ -174,7 +174,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
             let Some(job) = Offer::job(half.cast()) else {
                 return Second::Mine;
             };
-            let handed = job.cast::<Handed<B, RB>>().as_ptr();
+            let handed = job.cast::<HalfJob<B, RB>>().as_ptr();
             let second = if worker.mailbox().take_back(job) {
                 Second::Mine
             } else {

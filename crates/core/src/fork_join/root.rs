@@ -26,10 +26,10 @@ struct Root<F: Future> {
 }
 
 /// The marker of a root's only half.
-struct Only<F>(PhantomData<F>);
+struct RootHalf<F>(PhantomData<F>);
 
 // SAFETY: `Root` is `repr(C)` and begins with the header.
-unsafe impl<F: Future> Home for Only<F> {
+unsafe impl<F: Future> Home for RootHalf<F> {
     type Future = F;
     const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Root<F>, half);
@@ -194,12 +194,12 @@ impl<F: Future> Task<F> {
         let block = NonNull::from(Box::leak(root)).cast::<Header>();
         // SAFETY: the block is new, and no other thread accesses the half before it is queued.
         unsafe {
-            half::place::<Only<F>>(block, future);
+            half::place::<RootHalf<F>>(block, future);
             let entry = Canceller {
-                abort: half::abort::<Only<F>>,
-                leave: Header::leave::<Only<F>>,
+                abort: half::abort::<RootHalf<F>>,
+                leave: Header::leave::<RootHalf<F>>,
             };
-            let job = half::detach::<Only<F>>(block);
+            let job = half::detach::<RootHalf<F>>(block);
             pool.registry.roots.enter(block, entry);
             pool.registry.enqueue(job);
         }
@@ -229,12 +229,12 @@ impl<F: Future> Future for Task<F> {
             }
             self.block = None;
             remove(block);
-            let result = if half::is_cancelled::<Only<F>>(block) {
+            let result = if half::is_cancelled::<RootHalf<F>>(block) {
                 None
             } else {
-                Some(half::take_result::<Only<F>>(block))
+                Some(half::take_result::<RootHalf<F>>(block))
             };
-            Header::leave::<Only<F>>(block);
+            Header::leave::<RootHalf<F>>(block);
             result
         };
         match result {
@@ -255,8 +255,8 @@ impl<F: Future> Drop for Task<F> {
         unsafe {
             remove(block);
             block.as_ref().wait_no_more();
-            half::cancel::<Only<F>>(block, defer);
-            Header::leave::<Only<F>>(block);
+            half::cancel::<RootHalf<F>>(block, defer);
+            Header::leave::<RootHalf<F>>(block);
         }
     }
 }

@@ -176,7 +176,7 @@ impl<M: Message> Engine<M> {
     ) -> End {
         self.shard().window.pause = pause.before();
         loop {
-            let vote = self.prepare_vote(config);
+            let contribution = self.prepare_vote(config);
             let Engine {
                 out,
                 inbox,
@@ -185,7 +185,7 @@ impl<M: Message> Engine<M> {
                 ..
             } = self;
             let idle = || populate_ahead(growing, populations);
-            let agreed = exchange.exchange(vote, out, inbox, idle);
+            let agreed = exchange.exchange(contribution, out, inbox, idle);
             self.density.count(&agreed);
             if let Some(end) = self.carry_out(config, agreed, pause) {
                 return end;
@@ -213,9 +213,9 @@ impl<M: Message> Engine<M> {
 
     /// Prepares this shard's contribution to the reduction, and its batches, before the next window.
     fn prepare_vote(&mut self, config: &Config) -> Reduction {
-        let vote = self.vote(config);
-        self.hand_over(vote.next);
-        vote
+        let contribution = self.contribution(config);
+        self.hand_over(contribution.next);
+        contribution
     }
 
     /// Runs the window that all shards have agreed on, unless they have agreed to stop or to pause.
@@ -348,7 +348,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Returns this shard's contribution to the reduction.
-    fn vote(&mut self, config: &Config) -> Reduction {
+    fn contribution(&mut self, config: &Config) -> Reduction {
         let inbound = self.inbound_pending;
         let busy = std::mem::take(&mut self.busy);
         let events = self.order.events().len() as u64;

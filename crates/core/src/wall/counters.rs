@@ -205,13 +205,13 @@ impl Ledger {
     #[inline]
     pub(crate) fn delivered(&mut self, kind: usize, counters: &Counters) {
         if self.kind != kind as u32 {
-            self.tell_delivered(counters.mine());
+            self.report_delivered(counters.mine());
             self.kind = kind as u32;
         }
         self.delivered += 1;
     }
 
-    fn tell_delivered(&mut self, mine: Mine<'_>) {
+    fn report_delivered(&mut self, mine: Mine<'_>) {
         if self.delivered > 0 {
             let kind = self.kind as usize;
             mine.add(
@@ -229,7 +229,7 @@ impl Ledger {
     }
 
     fn tell_to(&mut self, mine: Mine<'_>) {
-        self.tell_delivered(mine);
+        self.report_delivered(mine);
         if self.timers > 0 {
             mine.add(|shard| &shard.timers, self.timers.into(), Relaxed);
             self.timers = 0;

@@ -51,7 +51,7 @@ where
     M: Message,
     B: Future<Output = ()> + Send,
 {
-    let whose = Whose { system, cell, who };
+    let whose = LivingActor { system, cell, who };
     // Not an `async fn`, which would store its arguments twice.
     async move {
         let exit = {
@@ -78,7 +78,7 @@ where
 }
 
 /// The actor to which a life belongs.
-struct Whose<M: Message> {
+struct LivingActor<M: Message> {
     system: RunHandle<M>,
     cell: Arc<Cell<M>>,
     who: Addr,
@@ -118,7 +118,7 @@ fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
 
 /// A body that is polled until it ends, is stopped, or the run is over.
 struct Body<'a, M: Message, B> {
-    whose: &'a Whose<M>,
+    whose: &'a LivingActor<M>,
     /// `None` before the body is created and after it has ended.
     body: Pin<&'a mut Option<B>>,
     relay: Waker,
@@ -129,7 +129,7 @@ struct Body<'a, M: Message, B> {
 }
 
 impl<'a, M: Message, B> Body<'a, M, B> {
-    fn new(whose: &'a Whose<M>, body: Pin<&'a mut Option<B>>) -> Body<'a, M, B> {
+    fn new(whose: &'a LivingActor<M>, body: Pin<&'a mut Option<B>>) -> Body<'a, M, B> {
         Body {
             whose,
             body,
@@ -163,7 +163,7 @@ impl<M: Message, B> Drop for Body<'_, M, B> {
 
 impl<M: Message, B: Future<Output = ()>> Body<'_, M, B> {
     fn poll(&mut self, task: &Context<'_>) -> Poll<Exit> {
-        let Whose { system, cell, .. } = self.whose;
+        let LivingActor { system, cell, .. } = self.whose;
         if !std::mem::replace(&mut self.attached, true) {
             cell.mailbox.attach(task.waker());
         }

@@ -311,7 +311,7 @@ impl<M: Message> System<M> {
         if overflow == Overflow::DropOldest {
             loop {
                 if let Some(oldest) = cell.mailbox.pop_oldest() {
-                    self.drop_letter(to, oldest);
+                    self.drop_message(to, oldest);
                 }
                 let capacity = self.config.mailbox.get();
                 match cell.mailbox.push(&mut iter::once(letter), capacity, false) {
@@ -324,7 +324,7 @@ impl<M: Message> System<M> {
         if overflow == Overflow::Fail {
             self.finish(End::Overflow { who: to });
         }
-        self.drop_letter(to, letter);
+        self.drop_message(to, letter);
     }
 
     /// Posts to an actor that does not have a mailbox yet.
@@ -388,7 +388,7 @@ impl<M: Message> System<M> {
 
     // Messages without a receiver.
 
-    fn drop_letter(&self, to: Addr, letter: MailboxEntry<M>) {
+    fn drop_message(&self, to: Addr, letter: MailboxEntry<M>) {
         self.dropped.fetch_add(1, Relaxed);
         self.counters.done(letter.epoch);
         self.discard(to, letter);

@@ -7,7 +7,7 @@ use super::{Attempt, Id, Kernel, Step};
 use crate::tcp::{Change, State};
 
 /// The result of a read.
-struct Received {
+struct ReceivedMessage {
     count: isize,
     /// The address of the sender, as bytes.
     from: Option<Vec<u8>>,
@@ -15,11 +15,11 @@ struct Received {
 }
 
 /// Returns the result of reading a datagram; data that does not fit is lost.
-fn datagram(buffers: &Buffers, flags: i32, from: Vec<u8>, data: &[u8]) -> Received {
+fn datagram(buffers: &Buffers, flags: i32, from: Vec<u8>, data: &[u8]) -> ReceivedMessage {
     let written = buffers.scatter(data);
     let is_cut = written < data.len();
     let whole = is_cut && flags & libc::MSG_TRUNC != 0;
-    Received {
+    ReceivedMessage {
         count: if whole { data.len() } else { written } as isize,
         from: Some(from),
         is_cut,
@@ -69,9 +69,9 @@ impl Kernel {
         id: Id,
         buffers: &Buffers,
         flags: i32,
-    ) -> Result<Option<Received>, Error> {
+    ) -> Result<Option<ReceivedMessage>, Error> {
         let peek = flags & libc::MSG_PEEK != 0;
-        let bytes = |bytes: &[u8]| Received {
+        let bytes = |bytes: &[u8]| ReceivedMessage {
             count: buffers.scatter(bytes) as isize,
             from: None,
             is_cut: false,
@@ -95,7 +95,7 @@ impl Kernel {
                 Ok(Some(bytes(&random)))
             }
             Kind::Image(image) => super::devices::read_image(image.fd, buffers).map(|count| {
-                Some(Received {
+                Some(ReceivedMessage {
                     count,
                     from: None,
                     is_cut: false,

@@ -4,9 +4,9 @@ use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Kernel, Step};
 use crate::raw::Args;
 
-type Served = Result<Step, Error>;
+type CallResult = Result<Step, Error>;
 
-fn done(result: Result<isize, Error>) -> Served {
+fn done(result: Result<isize, Error>) -> CallResult {
     result.map(Step::Done)
 }
 
@@ -46,7 +46,7 @@ fn transfer(
     number: i64,
     args: &Args,
     attempt: &mut Attempt,
-) -> Option<Served> {
+) -> Option<CallResult> {
     let [a, b, c, ..] = *args;
     let vector = || Buffers::vector(b, c);
     Some(match number {
@@ -67,7 +67,12 @@ fn transfer(
 }
 
 /// Serves calls that wait, and calls about clocks.
-fn waiting(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
+fn waiting(
+    kernel: &mut Kernel,
+    number: i64,
+    args: &Args,
+    attempt: &mut Attempt,
+) -> Option<CallResult> {
     let [a, b, c, d, e, _] = *args;
     Some(match number {
         libc::SYS_futex => kernel.futex(args, attempt),
@@ -111,7 +116,7 @@ fn waiting(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt)
 }
 
 /// Serves calls that create, change and close descriptors.
-fn descriptor(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
+fn descriptor(kernel: &mut Kernel, number: i64, args: &Args) -> Option<CallResult> {
     let [a, b, c, d, e, _] = *args;
     Some(match number {
         libc::SYS_close => done(kernel.close(a)),
@@ -148,7 +153,12 @@ fn descriptor(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
 }
 
 /// Serves calls on open files.
-fn file(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
+fn file(
+    kernel: &mut Kernel,
+    number: i64,
+    args: &Args,
+    attempt: &mut Attempt,
+) -> Option<CallResult> {
     let [a, b, c, d, ..] = *args;
     let one = Buffers::one(b, c);
     let mut positional = |buffers: Result<Buffers, Error>, is_write| {
@@ -196,7 +206,7 @@ fn file(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) ->
 }
 
 /// Serves calls with paths.
-fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
+fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<CallResult> {
     const HERE: usize = libc::AT_FDCWD as usize;
     const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
     let [a, b, c, d, ..] = *args;
@@ -250,7 +260,7 @@ fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
 }
 
 /// Serves calls about the process and its machine.
-fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
+fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<CallResult> {
     let [a, b, c, d, ..] = *args;
     Some(match number {
         libc::SYS_getrandom => Ok(Step::Done(kernel.getrandom(a, b))),

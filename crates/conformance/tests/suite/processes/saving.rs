@@ -12,14 +12,14 @@ use std::time::Duration;
 
 /// Stores the checkpoints of all processes in memory.
 #[derive(Default)]
-struct Kept {
+struct Checkpoints {
     /// The number of calls of `wanted`, which requests two checkpoints in all.
     asked: AtomicU64,
     times: Vec<Time>,
     parts: Mutex<Vec<SavedPart>>,
 }
 
-impl Saving for Kept {
+impl Saving for Checkpoints {
     fn wanted(&self) -> u64 {
         (self.asked.fetch_add(1, Ordering::Relaxed) / 8).min(2)
     }
@@ -33,7 +33,7 @@ impl Saving for Kept {
     }
 }
 
-impl Kept {
+impl Checkpoints {
     /// Returns the snapshots with their points of virtual time.
     fn snapshots(self, workers: usize) -> Vec<(Time, Snapshot)> {
         let mut parts = self.parts.into_inner().unwrap();
@@ -72,13 +72,13 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
     let (config, scenario) = (Config::default(), scenario());
     let (alone, _) = fsm::run(Executor::Virtual, &config, scenario.clone()).unwrap();
     let millis = |millis: u64| Time::ZERO.after(Duration::from_micros(millis * 1000 + 321));
-    let kept = Kept {
+    let checkpoints = Checkpoints {
         times: vec![millis(30), millis(90)],
-        ..Kept::default()
+        ..Checkpoints::default()
     };
-    let (saved, ..) = run_from(&config, &scenario, (2, 2), None, Some(&kept));
+    let (saved, ..) = run_from(&config, &scenario, (2, 2), None, Some(&checkpoints));
     assert_eq!(result(&saved.unwrap()), result(&alone));
-    let snapshots = kept.snapshots(4);
+    let snapshots = checkpoints.snapshots(4);
     // Two snapshots were requested by `wanted`, and two by `times`.
     let times: Vec<Time> = snapshots.iter().map(|(time, _)| *time).collect();
     assert_eq!(times.len(), 4, "{times:?}");
@@ -108,16 +108,16 @@ fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_un
     for until in [micros(0), micros(40_321), micros(70_000)] {
         simulation.run_until(until);
         let expected = simulation.report();
-        let kept = Kept {
+        let checkpoints = Checkpoints {
             times: vec![micros(20_000), micros(70_000), micros(80_000)],
-            ..Kept::default()
+            ..Checkpoints::default()
         };
         let stop = Some(until);
-        let saving: Option<&dyn Saving> = Some(&kept);
+        let saving: Option<&dyn Saving> = Some(&checkpoints);
         let (report, tally, _) = run_until(&config, &scenario, (2, 2), None, saving, stop);
         assert_eq!(result(&report.unwrap()), result(&expected), "until {until}");
         assert_eq!(tally, None);
-        let snapshots = kept.snapshots(4);
+        let snapshots = checkpoints.snapshots(4);
         assert!(snapshots.iter().all(|(time, _)| *time <= until));
         // A run that continues from any of the snapshots has the same result.
         for (_, snapshot) in &snapshots {

@@ -66,7 +66,7 @@ fn difference(act: fn(u32) -> What) -> String {
 }
 
 #[track_caller]
-fn tells(act: fn(u32) -> What, parts: &[&str]) {
+fn reports(act: fn(u32) -> What, parts: &[&str]) {
     let said = difference(act);
     for part in parts {
         assert!(said.contains(part), "{part:?} is not in: {said}");
@@ -77,35 +77,35 @@ fn tells(act: fn(u32) -> What, parts: &[&str]) {
 #[test]
 fn what_no_message_and_no_timer_shows_is_told_as_well() {
     let many = |run| What::Spawn(Spawn::many(1 + run, "more", ""));
-    tells(
+    reports(
         many,
         &["1 actors spawned for it", "2 actors spawned for it"],
     );
     let on_demand = |run| What::Spawn(Spawn::many(1 + run, "more", "").on_demand());
-    tells(
+    reports(
         on_demand,
         &["root got the addresses of 1 actors", "of 2 actors"],
     );
-    tells(
+    reports(
         What::Stop,
         &["idle0 was stopped by root", "idle1 was stopped by root"],
     );
-    tells(
+    reports(
         What::SendInVain,
         &["idle0 was stopped", "idle1 was stopped"],
     );
-    tells(What::Timer, &["root got timer 0", "root got timer 1"]);
-    tells(|run| What::Linger(run.into()), &["a wait of root was over"]);
+    reports(What::Timer, &["root got timer 0", "root got timer 1"]);
+    reports(|run| What::Linger(run.into()), &["a wait of root was over"]);
 }
 
 // Guarantee: core-64.
 #[test]
 fn what_is_recorded_differently_is_told_with_its_name() {
-    tells(
+    reports(
         |run| What::Count(["one", "two"][run as usize]),
         &["the counter `one` was 1", "the counter `one` is missing"],
     );
-    tells(
+    reports(
         |run| What::Gauge(run.into()),
         &["the gauge `value` was Gauge { value: 0.0", "value: 1.0"],
     );

@@ -38,7 +38,7 @@ impl EachKind<Number, 5> for Round {
 #[derive(Clone)]
 struct Batches {
     how: How,
-    seen: Seen,
+    seen: EventLines,
 }
 
 impl Scenario<Number> for Batches {
@@ -98,7 +98,7 @@ fn sending_together_is_sending_one_after_the_other() {
     };
     for (traces, which) in [(true, 0), (false, 0), (false, 1), (true, 2)] {
         let run_of = |workers, lookahead: Option<Duration>, how| {
-            let seen = Seen::default();
+            let seen = EventLines::default();
             let batches = Batches {
                 how,
                 seen: seen.clone(),
@@ -125,9 +125,9 @@ fn sending_together_is_sending_one_after_the_other() {
 
 /// Lines recorded by actors, sorted before they are compared.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<String>>>);
+struct EventLines(Arc<Mutex<Vec<String>>>);
 
-impl Seen {
+impl EventLines {
     fn note(&self, line: String) {
         self.0.lock().unwrap().push(line);
     }
@@ -140,7 +140,7 @@ impl Seen {
 }
 
 /// Runs a scenario in several ways, checks that the recorded lines are equal, and returns them.
-fn seen_always(scenario: impl Scenario<Number> + Clone, seen: &Seen) -> Vec<String> {
+fn seen_always(scenario: impl Scenario<Number> + Clone, seen: &EventLines) -> Vec<String> {
     let ways = [
         (1, None),
         (2, None),
@@ -170,7 +170,7 @@ fn seen_always(scenario: impl Scenario<Number> + Clone, seen: &Seen) -> Vec<Stri
 fn the_number_of_a_spawn_request_is_the_actors_own() {
     scenario!(
         #[derive(Clone)]
-        Requests { seen: Seen },
+        Requests { seen: EventLines },
         cx,
         {
             let crowd = cx
@@ -194,7 +194,7 @@ fn the_number_of_a_spawn_request_is_the_actors_own() {
             }
         }
     );
-    let seen = Seen::default();
+    let seen = EventLines::default();
     seen_always(Requests { seen: seen.clone() }, &seen);
 }
 
@@ -203,7 +203,7 @@ fn the_number_of_a_spawn_request_is_the_actors_own() {
 fn a_start_and_the_answer_to_a_spawn_were_sent_when_the_spawn_was_asked_for() {
     scenario!(
         #[derive(Clone)]
-        Starts { seen: Seen },
+        Starts { seen: EventLines },
         cx,
         {
             for round in 0..3 {
@@ -223,7 +223,7 @@ fn a_start_and_the_answer_to_a_spawn_were_sent_when_the_spawn_was_asked_for() {
             cx.sleep(MS).await;
         }
     );
-    let seen = Seen::default();
+    let seen = EventLines::default();
     let lines = seen_always(Starts { seen: seen.clone() }, &seen);
     assert_eq!(lines.len(), 3 * CROWD as usize);
 }
@@ -233,7 +233,7 @@ fn a_start_and_the_answer_to_a_spawn_were_sent_when_the_spawn_was_asked_for() {
 fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it() {
     scenario!(
         #[derive(Clone)]
-        Stops { seen: Seen },
+        Stops { seen: EventLines },
         cx,
         {
             let crowd = {
@@ -261,7 +261,7 @@ fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it
             cx.sleep(5 * MS).await;
         }
     );
-    let seen = Seen::default();
+    let seen = EventLines::default();
     let lines = seen_always(Stops { seen: seen.clone() }, &seen);
     assert_eq!(lines.len(), CROWD as usize, "{lines:?}");
     assert!(lines.iter().all(|line| line.contains("Number(1)")));
@@ -272,7 +272,7 @@ fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it
 fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
     scenario!(
         #[derive(Clone)]
-        Shown { seen: Seen },
+        Shown { seen: EventLines },
         cx,
         {
             let mute = cx
@@ -296,7 +296,7 @@ fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
             .await;
         }
     );
-    let seen = Seen::default();
+    let seen = EventLines::default();
     let lines = seen_always(Shown { seen: seen.clone() }, &seen);
     assert_eq!(lines, ["Message { from: #0, body: Number(7) }"]);
 }
@@ -337,7 +337,7 @@ fn an_answered_request_leaves_no_time_out_behind() {
 fn a_request_that_has_timed_out_is_not_told_that_nobody_will_answer() {
     scenario!(
         #[derive(Clone)]
-        Late { seen: Seen },
+        Late { seen: EventLines },
         cx,
         {
             let child = cx
@@ -354,7 +354,7 @@ fn a_request_that_has_timed_out_is_not_told_that_nobody_will_answer() {
             seen.note(format!("{event:?}"));
         }
     );
-    let seen = Seen::default();
+    let seen = EventLines::default();
     let lines = seen_always(Late { seen: seen.clone() }, &seen);
     assert_eq!(lines, ["Timer(Token(1))"]);
 }
@@ -513,7 +513,7 @@ fn a_body_that_panics_as_it_is_dropped_ends_once() {
 fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
     scenario!(
         #[derive(Clone)]
-        Nobody { seen: Seen },
+        Nobody { seen: EventLines },
         cx,
         {
             // Other actors have timers at the same instants, set before and after those of the root.
@@ -533,7 +533,7 @@ fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
             let _ = crowd;
         }
     );
-    let seen = Seen::default();
+    let seen = EventLines::default();
     let lines = seen_always(Nobody { seen: seen.clone() }, &seen);
     assert_eq!(lines.len(), 8);
     assert!(lines.iter().all(|line| line.contains("Ended")), "{lines:?}");

@@ -41,12 +41,9 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     ) -> Result<(), Failure> {
         let mut sections = std::mem::take(&mut self.sections);
         let first = process * out.len();
-        for ((to, parcel), back) in (first..).zip(out).zip(back) {
-            parcel
-                .spent
-                .drain(..)
-                .for_each(|spent| self.pool.put(spent));
-            if parcel.is_empty() {
+        for ((to, cargo), back) in (first..).zip(out).zip(back) {
+            cargo.spent.drain(..).for_each(|spent| self.pool.put(spent));
+            if cargo.is_empty() {
                 continue;
             }
             for shard in [self.me, to] {
@@ -54,7 +51,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             }
             let length_at = sections.len();
             sections.extend_from_slice(&[0; 8]);
-            write_parcel(&self.kinds, parcel, back, &mut sections).map_err(Failure::Here)?;
+            write_section(&self.kinds, cargo, back, &mut sections).map_err(Failure::Here)?;
             let begin = length_at + 8;
             let length = (sections.len() - begin) as u64;
             sections[length_at..begin].copy_from_slice(&length.to_le_bytes());
@@ -85,10 +82,10 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
                 let (section, rest) = section.ok_or_else(CodecError::short)?;
                 batch = rest;
                 if to as usize == self.me {
-                    let parcel = (from as usize).checked_sub(first);
-                    let parcel = parcel.and_then(|index| inbox.get_mut(index));
-                    let parcel = parcel.ok_or(CodecError::Number(from.into(), "shard"))?;
-                    read_parcel(&self.kinds, &mut self.pool, parcel, section)?;
+                    let cargo = (from as usize).checked_sub(first);
+                    let cargo = cargo.and_then(|index| inbox.get_mut(index));
+                    let cargo = cargo.ok_or(CodecError::Number(from.into(), "shard"))?;
+                    read_section(&self.kinds, &mut self.pool, cargo, section)?;
                 }
             }
             Ok(())
@@ -109,16 +106,16 @@ fn begin_count(to: &mut Vec<u8>) -> usize {
 }
 
 /// Writes a batch and empties it. If the batch cannot be written, the error explains the reason.
-fn write_parcel<M: Message>(
+fn write_section<M: Message>(
     kinds: &Kinds<M>,
-    parcel: &mut Cargo<M>,
+    cargo: &mut Cargo<M>,
     back: &mut Cargo<M>,
     to: &mut Vec<u8>,
 ) -> Result<(), String> {
     let wire = kinds.wire();
     let unwritten =
         |error: CodecError| format!("a message cannot be sent to another process: {error}");
-    for (window, buffer) in parcel.windows.drain(..) {
+    for (window, buffer) in cargo.windows.drain(..) {
         to.push(WINDOW);
         to.extend_from_slice(&window.to_le_bytes());
         let (at, mut count, mut failed) = (begin_count(to), 0, None);
@@ -133,16 +130,16 @@ fn write_parcel<M: Message>(
         back.spent.push(buffer.into_cleared());
         failed.map_or(Ok(()), |error| Err(unwritten(error)))?;
     }
-    if !parcel.far.is_empty() {
+    if !cargo.far.is_empty() {
         to.push(FAR);
-        let (at, count) = (begin_count(to), parcel.far.len());
-        for OverflowEvent { time, event } in parcel.far.drain(..) {
+        let (at, count) = (begin_count(to), cargo.far.len());
+        for OverflowEvent { time, event } in cargo.far.drain(..) {
             to.extend_from_slice(&time.to_le_bytes());
             (wire.write_event)(&event, to).map_err(unwritten)?;
         }
         write_count(at, count as u32, to);
     }
-    for spawn in parcel.spawns.drain(..) {
+    for spawn in cargo.spawns.drain(..) {
         to.push(SPAWN);
         write_spawn(&spawn, to).map_err(|error| {
             let name = spawn.spawn.name(0);
@@ -154,7 +151,7 @@ fn write_parcel<M: Message>(
             }
         })?;
     }
-    for multicast in parcel.multicasts.drain(..) {
+    for multicast in cargo.multicasts.drain(..) {
         to.push(MULTICAST);
         write_multicast(&multicast, to).map_err(unwritten)?;
     }
@@ -162,10 +159,10 @@ fn write_parcel<M: Message>(
 }
 
 /// Adds the contents of a section to a batch.
-fn read_parcel<M: Message>(
+fn read_section<M: Message>(
     kinds: &Kinds<M>,
     pool: &mut Pool<M>,
-    parcel: &mut Cargo<M>,
+    cargo: &mut Cargo<M>,
     mut section: &[u8],
 ) -> Result<(), CodecError> {
     let (wire, from) = (kinds.wire(), &mut section);
@@ -175,17 +172,17 @@ fn read_parcel<M: Message>(
                 let (window, mut buffer) = (take_u64(from)?, Buffer::new());
                 let count = u32::from_le_bytes(take(from)?);
                 (wire.read_events)(count, from, &mut buffer, pool)?;
-                parcel.windows.push((window, buffer));
+                cargo.windows.push((window, buffer));
             }
             [FAR] => {
                 for _ in 0..u32::from_le_bytes(take(from)?) {
                     let time = take_u64(from)?;
                     let event = (wire.read_event)(from)?;
-                    parcel.far.push(OverflowEvent { time, event });
+                    cargo.far.push(OverflowEvent { time, event });
                 }
             }
-            [SPAWN] => parcel.spawns.push(read_spawn(kinds, from)?),
-            [MULTICAST] => parcel.multicasts.push(read_multicast(kinds, from)?),
+            [SPAWN] => cargo.spawns.push(read_spawn(kinds, from)?),
+            [MULTICAST] => cargo.multicasts.push(read_multicast(kinds, from)?),
             [other] => return Err(CodecError::Number(other.into(), "part of a section")),
         }
     }
@@ -262,21 +259,21 @@ mod tests {
     }
 
     /// Creates a batch with `count` events for window 7.
-    fn parcel(count: u32, pool: &mut Pool<Msg>) -> Cargo<Msg> {
+    fn cargo(count: u32, pool: &mut Pool<Msg>) -> Cargo<Msg> {
         let mut buffer = Buffer::new();
         for seq in 0..count {
             let head = Head::new(5, Kind::Plain, 1, 2, seq, 0);
             buffer.push(pool, ScheduledEvent::with_body(head, Msg::GoldCoin(seq)));
         }
-        let mut parcel = Cargo::default();
-        parcel.windows.push((7, buffer));
-        parcel
+        let mut cargo = Cargo::default();
+        cargo.windows.push((7, buffer));
+        cargo
     }
 
     /// Serializes the batch that shard 0 sends to shard 1 of another process.
-    fn batch(parcel: Cargo<Msg>, back: &mut Cargo<Msg>) -> Vec<u8> {
+    fn batch(cargo: Cargo<Msg>, back: &mut Cargo<Msg>) -> Vec<u8> {
         let (matrix, batches) = (Matrix::new(1), Batches::new(2));
-        let mut out = [parcel];
+        let mut out = [cargo];
         let back = std::slice::from_mut(back);
         shard(0, &matrix, &batches)
             .write(1, &mut out, back)
@@ -291,8 +288,8 @@ mod tests {
         batches.incoming.write().unwrap()[0] = batch;
         let mut inbox = [Cargo::default()];
         shard(1, &matrix, &batches).read(0, &mut inbox)?;
-        let [parcel] = inbox;
-        Ok(parcel)
+        let [cargo] = inbox;
+        Ok(cargo)
     }
 
     // Guarantee: cluster-1.
@@ -301,7 +298,7 @@ mod tests {
         let mut pool = Pool::new();
         for count in [1, 5, if cfg!(miri) { 500 } else { 9000 }] {
             let mut back = Cargo::default();
-            let batch = batch(parcel(count, &mut pool), &mut back);
+            let batch = batch(cargo(count, &mut pool), &mut back);
             assert_eq!(back.spent.len(), 1);
             back.spent.drain(..).for_each(|spent| pool.put(spent));
             let mut seqs = Vec::new();
@@ -321,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_is_cut_or_for_another_shard_is_an_error() {
-        let whole = batch(parcel(20, &mut Pool::new()), &mut Cargo::default());
+        let whole = batch(cargo(20, &mut Pool::new()), &mut Cargo::default());
         for length in 1..whole.len() {
             assert!(read(whole[..length].to_vec()).is_err(), "{length} bytes");
         }

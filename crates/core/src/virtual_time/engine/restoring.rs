@@ -100,7 +100,7 @@ impl<M: Message> Engine<M> {
         for _ in 0..get::<u64>(from)? {
             let actor: u32 = get(from)?;
             let (_, event) = codec.read_event(from)?;
-            self.keep_for(actor, event)?;
+            self.stash_for(actor, event)?;
         }
         for _ in 0..get::<u64>(from)? {
             let (actor, token): (u32, u32) = get(from)?;
@@ -288,7 +288,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Restores a stashed event of an actor.
-    fn keep_for(&mut self, actor: u32, event: ScheduledEvent<M>) -> Result<(), CodecError> {
+    fn stash_for(&mut self, actor: u32, event: ScheduledEvent<M>) -> Result<(), CodecError> {
         let unknown = CodecError::Number(actor.into(), "actor");
         let number = self.shard().places.population(actor);
         let population = number.and_then(|number| self.populations.get(number));
