@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn many_events_of_two_receivers_that_share_a_hash_are_two_groups() {
-        // More bits than the table for this number of events has.
+        // More bits than the table has for this number of events.
         let bits = 16;
         let twin = (8..).find(|&to| hash(to, bits) == hash(7, bits)).unwrap();
         let mut random = Random::new(3);

@@ -202,7 +202,7 @@ mod tests {
         wakes.cancel(off);
         assert_eq!(due(&wakes, 4), (0, Some(Time(5))));
         assert_eq!(due(&wakes, 8), (1, Some(Time(9))));
-        // The slot of the cancelled wake-up now belongs to another one.
+        // The slot of the cancelled wake-up now belongs to another wake-up.
         let again = add(8);
         wakes.cancel(off);
         assert_eq!(due(&wakes, 8), (1, Some(Time(9))));

@@ -41,8 +41,8 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Runs all shards on this thread until windows are dense, before the other threads exist. Returns how the run has
-/// ended, if it has.
+/// Runs all shards on this thread until windows are dense, before the other threads exist. Returns the end of the run,
+/// if the run has ended.
 pub(in super::super) fn run_together<M: Message>(
     shards: &mut [PausableShard<M>],
     config: &Config,
