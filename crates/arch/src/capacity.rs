@@ -338,8 +338,8 @@ impl Loads<'_> {
         Ok(None)
     }
 
-    /// Tries loads below and above the limit until one on each side has a certain result, because the last certain
-    /// loads of the bisection may be far from the limit.
+    /// Tries loads below and above the limit until a load on each side has a certain result. The last loads of the
+    /// bisection with certain results may be far from the limit.
     fn surround(&mut self, low: f64, high: f64) -> Result<(), SimulateError> {
         for (nearest, holds, mut step) in [
             (low, true, -self.trial.search.precision * low),

@@ -50,7 +50,7 @@ struct WatchedInstance {
     /// True if the instance should serve; `ready_at` is the time from which it does.
     is_wanted: bool,
     ready_at: u64,
-    /// The busy time in its last answer, and the time of that answer.
+    /// The busy time that the instance last reported, and the time of that report.
     last: Option<(u64, u64)>,
     /// The utilisation of the instance between its last two answers.
     utilisation: Option<f64>,

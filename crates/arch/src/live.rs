@@ -87,7 +87,7 @@ impl Live {
     }
 
     /// Resumes an architecture from a snapshot ([`Simulation::snapshot`]), with any number of workers. The topology and
-    /// the plan must be those of the saved run.
+    /// the plan must equal those of the saved run.
     ///
     /// # Errors
     /// See [`ResumeError`].

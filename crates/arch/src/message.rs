@@ -74,7 +74,8 @@ impl Key {
         match self.0 & 0xFF_FFFF_FFFF {
             0 => return crc32fast::hash(b"why?"),
             key => {
-                // Numbers are at most 32 bits, and their squares 64: 3 + 10 + 20 characters.
+                // A number has at most 32 bits (10 digits), and its square at most 64 bits (20 digits); the text also
+                // contains "Why".
                 let number = key - 1;
                 digits(number * number, &mut begin);
                 digits(number, &mut begin);
@@ -177,13 +178,13 @@ pub struct Change {
 pub enum Command {
     /// Kills the instance: requests to it fail, and it leaves the registries.
     Kill,
-    /// Revives the instance, whatever fault or command has killed it.
+    /// Revives the instance, also after a fault killed it.
     Revive,
     /// Pauses the instance; messages wait.
     Pause,
-    /// Resumes the instance, whatever fault or command has paused it.
+    /// Resumes the instance, also after a fault paused it.
     Resume,
-    /// Sets its times to this percentage of the usual ones; 100 restores them.
+    /// Sets the instance's times to this percentage of the usual times; 100 restores them.
     Slow(u32),
     /// Cuts the instance off from other zones.
     Partition,

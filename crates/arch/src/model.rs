@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The minimum travel time of messages in nanoseconds, whatever a distribution gives, because virtual time advances in
-/// windows of that width.
+/// The minimum travel time of messages in nanoseconds, even if a distribution gives less, because virtual time advances
+/// in windows of that width.
 pub const LEAST_TRAVEL: u64 = 10_000;
 
 /// The shared data of all actors of a run.

@@ -106,7 +106,7 @@ impl Http {
         })
     }
 
-    /// Sends a request and returns the answer, whatever its status.
+    /// Sends a request and returns the answer, with any status.
     ///
     /// # Errors
     /// If the connection fails.

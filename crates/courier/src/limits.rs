@@ -32,7 +32,7 @@ pub struct Limits {
     pub strangers: NonZeroU32,
     /// The maximum bytes of a WebSocket message from a client; a larger one closes the socket (1009).
     pub frame: usize,
-    /// The maximum number of messages or conversations on one page, whatever a request asks for.
+    /// The maximum number of messages or conversations on one page, even if a request asks for more.
     pub page: usize,
     /// The maximum bytes of one page, which nevertheless has at least one item.
     pub page_bytes: usize,

@@ -16,7 +16,8 @@ pub fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
-/// Waits for Ctrl-C or SIGTERM. Signals since this call count. A second signal ends the process.
+/// Waits for Ctrl-C or SIGTERM, including signals between this call and the first poll. A second signal ends the
+/// process.
 pub fn asked_to_end() -> impl Future<Output = ()> + Send {
     let first = signalled();
     async {

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 /// The place of one exchange (a message, or a request and its response) in its trace.
 ///
-/// Neither the number of the trace nor that of the span is ever 0. Both are printed as 16 hexadecimal digits.
+/// The numbers of the trace and of the span are never 0. Both are printed as 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TraceContext {
     trace: NonZeroU64,

@@ -119,7 +119,7 @@ fn run(talk: Duration, observe: bool) -> (u64, u64) {
 
 #[test]
 fn a_run_that_tells_more_is_not_kept_in_more_memory() {
-    // An upper bound, which does not depend on the run, for the records of all files and logs that are waiting.
+    // An upper bound for the waiting records of all files and logs; it does not depend on the length of the run.
     const BOUND: u64 = 100 << 20;
     let talk = Duration::from_secs(2);
     let (_, plain) = run(talk, false);

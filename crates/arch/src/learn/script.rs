@@ -209,7 +209,7 @@ fn relate(relations: &mut Relations, calls: &[(usize, u64, u64)]) {
     }
 }
 
-/// Returns the calls of an invocation. Calls of one target are numbered in order, from 1.
+/// Returns the calls of an invocation. Calls to the same target are numbered in order, from 1.
 fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call, &Invocation)> {
     let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
     invocations.calls(made).map(move |call| {

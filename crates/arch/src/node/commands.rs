@@ -6,8 +6,7 @@ use crate::node::role::Role;
 use corsair::Context;
 
 impl Node {
-    /// Applies a command. A command that ends a state, such as a pause, ends it whatever its cause; the cause may be a
-    /// fault.
+    /// Applies a command. Revive, resume and similar commands also end a state that a fault caused.
     pub(super) fn obey<C: Context<Msg>>(&mut self, command: Command, cx: &mut C) {
         let health = &mut self.host.health;
         let (was_listed, was_down) = (health.is_listed(), health.is_down());

@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 pub(super) struct Sharing {
     #[serde(skip)]
     processors: f64,
-    /// The service that each piece has received until `at`, in nanoseconds.
+    /// The work that each piece has received until `at`, in nanoseconds.
     served: f64,
     at: u64,
     /// The busy time in nanoseconds, summed over processors.
@@ -93,7 +93,7 @@ impl Sharing {
         Some(slot)
     }
 
-    /// Returns the delay of a new timer, if the current one is wrong.
+    /// Returns the delay of a new timer, if the current timer is wrong.
     pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
         self.advance(now);
         let next = self.done.peek().filter(|_| !self.is_stopped);

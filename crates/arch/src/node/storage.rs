@@ -38,7 +38,7 @@ impl KeySet {
         keys
     }
 
-    /// Looks up a value: every storage has one value from the start.
+    /// Looks up a value. Every storage has one value from the start.
     pub(super) fn look_up(&self, key: Key) -> Answer {
         if key == Key::WHY || self.0.contains(&key) {
             Answer::Found

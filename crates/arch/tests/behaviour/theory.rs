@@ -203,7 +203,7 @@ fn two_stations_in_tandem() {
 // Guarantee: arch-4.
 #[test]
 fn processor_sharing_does_not_care_how_work_is_distributed() {
-    // M/G/1-PS: the mean is E[S] / (1 − ρ), whatever the distribution.
+    // M/G/1-PS: the mean is E[S] / (1 − ρ), for any distribution.
     for work in [
         r#""1ms""#,
         r#"{"exponential": "1ms"}"#,

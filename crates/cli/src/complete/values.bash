@@ -1,5 +1,5 @@
 
-# Values come from the command; without any, the function above answers.
+# The command lists the values; if it lists none, the function above completes the word.
 _corsair_values() {
     local line=${COMP_LINE:0:COMP_POINT} words=() found=() candidate
     read -ra words <<<"$line"
@@ -11,7 +11,7 @@ _corsair_values() {
         _corsair "$@"
         return
     fi
-    # Bash replaces only what follows the last `=` or `:` of the word.
+    # Bash replaces only the part of the word after the last `=` or `:`.
     local word=${words[${#words[@]} - 1]}
     local before=${word%"$2"}
     COMPREPLY=("${found[@]#"$before"}")

@@ -1,5 +1,5 @@
 
-# Values come from the command; fish inserts what follows the `=` of a flag.
+# The command lists the values; fish inserts only the part after the `=` of a flag.
 function __corsair_values
     set -l words (commandline -opc)
     set -l word (commandline -ct)

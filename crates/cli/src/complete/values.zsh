@@ -1,5 +1,5 @@
 
-# Values come from the command; without any, the function above answers.
+# The command lists the values; if it lists none, the function above completes the word.
 functions[_corsair_flags]=$functions[_corsair]
 _corsair() {
     local line about

@@ -1,10 +1,10 @@
 //! Converts Go's spelling of flags to the spelling that the parser reads.
 //!
-//! Go writes a flag with one dash or two, and its value after `=` or as the next argument, whatever that argument looks
-//! like. Go never joins letters. GNU writes `-d0`, `-jm` and `--duration 0`. Both spellings become `--name=value`, or
-//! `--name` without a value (`--name=true` if the value is optional). Flags that are not in [`FLAGS`](super::FLAGS)
-//! stay unchanged, and the parser refuses them. The first word that is not a flag, such as a subcommand, and all
-//! arguments after it stay unchanged.
+//! Go writes a flag with one dash or two, and its value after `=` or as the next argument, even if that argument looks
+//! like a flag. Go never joins letters. GNU writes `-d0`, `-jm` and `--duration 0`. Both spellings become
+//! `--name=value`, or `--name` without a value (`--name=true` if the value is optional). Flags that are not in
+//! [`FLAGS`](super::FLAGS) stay unchanged, and the parser refuses them. The first word that is not a flag, such as a
+//! subcommand, and all arguments after it stay unchanged.
 
 use super::{FLAGS, Flag, Value, lettered, named};
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
-// Requests. What changes something may be repeated: a message has a key, under which it is stored once.
+// Requests to the node. Requests that change data may be repeated: a message has a key, and the node stores it once for each key.
 
-// Longer than a node takes for an answer.
+// The time limit of a request in milliseconds, longer than a node takes for an answer.
 const PATIENCE = 30_000;
 
 export class Refused extends Error {
@@ -9,14 +9,14 @@ export class Refused extends Error {
     this.status = status;
   }
 
-  // Whether the same request may succeed later: the node is away or busy, and has not said no.
+  // True if the same request may succeed later, because the node is unavailable or busy.
   get passes() {
     return this.status >= 500 || this.status === 408 || this.status === 429;
   }
 }
 
 export class Api {
-  // `expired` is called when the node does not accept the token any more; `over` ends all requests.
+  // `expired` is called when the node no longer accepts the token; the signal `over` cancels all requests.
   constructor(token = null, expired = () => {}, over = new AbortController().signal) {
     Object.assign(this, { token, expired, over, naps: new Set() });
   }
@@ -37,7 +37,7 @@ export class Api {
     try {
       said = text ? JSON.parse(text) : null;
     } catch {
-      // A proxy may answer something else, even with success.
+      // A proxy may send another body, even with a success status.
       if (answer.ok) throw new Refused(502, "the answer is not from a node");
     }
     if (answer.ok) return said;
@@ -47,7 +47,7 @@ export class Api {
     throw refused;
   }
 
-  // Repeats until the node says yes or no: it may be away, or busy.
+  // Repeats the request until the node accepts or refuses it.
   async untilDone(method, path, body, headers) {
     for (let wait = 250; ; wait = Math.min(2 * wait, 5000)) {
       try {
@@ -70,7 +70,7 @@ export class Api {
     this.over.throwIfAborted();
   }
 
-  // Ends all pauses: the node can be reached again.
+  // Ends all pauses, because the node can be reached again.
   wake() {
     for (const end of this.naps) end();
   }
@@ -101,7 +101,7 @@ export class Api {
     return this.untilDone("GET", `/conversations/${id}`);
   }
 
-  // With one other there is one conversation; with several each is a new one.
+  // Finds or creates the conversation with one recipient; creates a new conversation with several recipients.
   begin(recipients, key) {
     const body = { recipients, pair: recipients.length === 1 };
     return this.untilDone("POST", "/conversations", body, { "idempotency-key": key });

@@ -7,7 +7,7 @@ import { login } from "/page/storage.js";
 
 let chat = null;
 
-// Shows the login that the browser keeps now, if there is one.
+// Shows the chat if the browser has a stored login, or else the form.
 function show() {
   const session = login.read();
   if (chat && chat.session.token === session?.token) return;
@@ -19,7 +19,7 @@ function show() {
   else $("name").focus();
 }
 
-// Only the node ends a login: when it is away, the chat waits for it.
+// Only the node ends a login. While the node is unavailable, the chat waits.
 function expired() {
   if (chat) login.forget(chat.session);
   show();
@@ -58,6 +58,6 @@ try {
   login.watch(show);
   show();
 } catch {
-  // A browser that keeps no cookies lends no storage, either.
+  // A browser that blocks cookies also blocks storage.
   complain(new Error("this page needs the storage of the browser; allow cookies for it"));
 }

@@ -1,4 +1,4 @@
-// The chat of one login, from the login until it ends: the conversations, who is online, and the conversation that is open.
+// The chat of one login: the conversations, the online users, and the open conversation.
 
 import { Api } from "/page/api.js";
 import { $, complain, element, sync } from "/page/dom.js";
@@ -8,15 +8,15 @@ import { Line } from "/page/socket.js";
 import { Entries } from "/page/storage.js";
 
 const NEWEST = Number.MAX_SAFE_INTEGER;
-// Names in the list of who is online.
+// The maximum number of names in the list of online users.
 const MOST_ONLINE = 200;
-// Pages of messages that are loaded after an outage; if more were missed, only the newest page is.
+// The maximum number of pages that are loaded after an outage. If more were missed, only the newest page is loaded.
 const MOST_PAGES = 4;
-// Where a tab keeps which conversation is open.
+// The key under which a tab stores the id of its open conversation.
 const OPEN = "courier/open";
 
 export class Chat {
-  // `expired` is called when the node does not accept the token any more.
+  // `expired` is called when the node no longer accepts the token.
   constructor(session, expired) {
     this.session = session;
     this.me = session.user;
@@ -29,12 +29,12 @@ export class Chat {
     this.online = new Map();
     this.total = 0;
     this.open = null;
-    // Characters at the begin of the box that the node has refused, and that were not edited since.
+    // The number of characters at the start of the input field that are refused texts and have not been edited.
     this.back = 0;
     this.loading = Promise.resolve();
     this.hearing = Promise.resolve();
     const entries = (kind, changed) => new Entries(localStorage, this.me, kind, changed, over);
-    // How far each conversation was read, and its last number.
+    // The last read number and the last number of each conversation.
     this.marks = new Map();
     this.read = entries("read", (id, text) => text && this.mark(Number(id), ...text.split(" ").map(Number)));
     for (const [id, text] of this.read.all()) this.mark(Number(id), ...text.split(" ").map(Number));
@@ -66,7 +66,7 @@ export class Chat {
     for (const list of ["conversations", "online"]) $(list).replaceChildren();
   }
 
-  // The number of texts that were sent and that the node does not have.
+  // The number of texts that the user has sent and that the node has not stored.
   get unsent() {
     return this.outbox.entries.all().length + this.refused.all().length;
   }
@@ -102,7 +102,7 @@ export class Chat {
     on("earlier", "click", () => this.earlier().catch((error) => this.failed(error)));
   }
 
-  // Loads what is in the page: at the begin, and after every connection, because not every change is sent.
+  // Loads the contents of the page, at the start and after every connection, because not every change is sent over the socket.
   load() {
     this.loading = this.loading.then(() => this.loadNow()).catch((error) => this.failed(error));
   }
@@ -113,7 +113,7 @@ export class Chat {
     this.rooms = new Map(rooms.map((room) => [room.id, room]));
     this.redraw();
     await this.resolve(rooms.flatMap((room) => room.members.slice(0, 20)));
-    // Some may have begun since they were asked for.
+    // Some conversations may have been created after the request.
     for (const id of before.keys()) await this.meet(id);
     this.redraw();
     const kept = Number(sessionStorage.getItem(OPEN));
@@ -122,7 +122,7 @@ export class Chat {
     else this.shut();
   }
 
-  // Loads the messages that are missing in the conversation that is open.
+  // Loads the missing messages of the open conversation.
   async fill(id) {
     for (let pages = 0; pages < MOST_PAGES && this.messages.complete > 0; pages += 1) {
       const page = await this.api.after(id, this.messages.complete);
@@ -142,12 +142,12 @@ export class Chat {
       this.api.wake();
       this.load();
     } else {
-      // A browser does not say why a socket was refused. If the token has ended, this answer says so.
+      // A browser does not report why a socket was refused. If the token has expired, this request reports it.
       this.api.once("GET", "/conversations?limit=1").catch(() => {});
     }
   }
 
-  // Names of users that this tab has not loaded yet.
+  // Loads the names of users that this tab does not know yet.
   async resolve(ids) {
     const unknown = [...new Set(ids)].filter((id) => !this.names.has(id));
     for (let first = 0; first < unknown.length; first += 100) {
@@ -172,7 +172,7 @@ export class Chat {
     return last - read;
   }
 
-  // Notes how far a conversation was read, and its last number. Neither goes back, whichever tab says so.
+  // Records the last read number and the last number of a conversation. Neither decreases, even if another tab reports less.
   mark(id, read, last) {
     const before = this.marks.get(id) ?? { read: 0, last: 0 };
     const after = { read: Math.max(before.read, read), last: Math.max(before.last, read, last) };
@@ -181,7 +181,7 @@ export class Chat {
     try {
       this.read.set(id, `${after.read} ${after.last}`);
     } catch {
-      // Without room in the browser a reload forgets it.
+      // If the browser's storage is full, the value is lost on a reload.
     }
     this.redraw();
   }
@@ -191,7 +191,7 @@ export class Chat {
     if (last) this.mark(this.open, last, last);
   }
 
-  // Draws the lists before the next picture.
+  // Draws the lists before the next frame.
   redraw() {
     this.drawing ??= requestAnimationFrame(() => {
       this.drawing = undefined;
@@ -283,7 +283,7 @@ export class Chat {
     await this.page(this.open, this.messages.first);
   }
 
-  // Handles frames one after the other: some need a request.
+  // Handles frames one after the other, because some need a request.
   hearNext(frame) {
     this.hearing = this.hearing.then(() => this.hear(frame)).catch((error) => this.failed(error));
   }
@@ -320,7 +320,7 @@ export class Chat {
     const { conversation, number, sender } = message;
     await this.meet(conversation);
     await this.resolve([sender]);
-    // What came before the first message that this browser has heard was read elsewhere.
+    // Messages before the first one that this browser receives were read elsewhere.
     const read = this.marks.has(conversation) ? 0 : number - 1;
     this.mark(conversation, sender === this.me ? number : read, number);
     if (sender === this.me) this.outbox.arrived(conversation, message.text);
@@ -334,7 +334,7 @@ export class Chat {
     this.redraw();
   }
 
-  // Finds out about a conversation that somebody else has begun.
+  // Loads a conversation that another user has created.
   meet(id) {
     if (this.rooms.has(id)) return;
     if (!this.meeting.has(id)) {
@@ -344,7 +344,7 @@ export class Chat {
     return this.meeting.get(id);
   }
 
-  // A conversation with the names of its members; undefined if this user is not in it.
+  // Returns a conversation and loads the names of its members; undefined if this user is not a member.
   async find(id) {
     try {
       const room = await this.api.conversation(id);
@@ -366,7 +366,7 @@ export class Chat {
     try {
       this.outbox.add(this.open, text);
     } catch {
-      return complain(new Error("this browser keeps no more messages that are not sent; wait until the connection is back"));
+      return complain(new Error("this browser cannot store more unsent messages; wait until the connection is back"));
     }
     $("text").value = "";
     this.back = 0;
@@ -379,21 +379,21 @@ export class Chat {
       if ($("text").value) this.drafts.set(this.open, $("text").value);
       else this.drafts.remove(this.open);
     } catch {
-      // Without room in the browser a reload forgets it.
+      // If the browser's storage is full, the value is lost on a reload.
     }
   }
 
-  // Keeps a text that the node has refused until its conversation is open.
+  // Stores a refused text until its conversation is open.
   giveBack(id, text, why) {
     const room = this.rooms.get(conversationOf(id));
-    // Nobody can open a conversation that this user has left.
+    // The user cannot open a conversation that they have left.
     if (!room && why.status === 404) return complain(new Error(`not sent: ${why.message}; it was: ${text}`), Infinity);
     complain(new Error(`not sent: ${why.message}`));
     this.refused.set(id, text);
     this.takeBack();
   }
 
-  // Puts texts that the node has refused, in their order, before what is being typed.
+  // Inserts refused texts, in order, before the text in the input field.
   takeBack() {
     const box = $("text");
     for (const [id, text] of this.refused.all()) {

@@ -4,7 +4,7 @@ export const $ = (id) => document.getElementById(id);
 
 export const element = (tag, text, properties = {}) => Object.assign(document.createElement(tag), { textContent: text, ...properties });
 
-// Makes the items of `list` those of `wanted`, pairs of a key and a value, in this order. Items that stay are not moved, so that
+// Updates the items of `list` to match `wanted`, pairs of a key and a value, in order. Items that stay are not moved, so that
 // the focus stays where it is.
 export function sync(list, wanted, make, update) {
   const keys = new Set(wanted.map(([key]) => String(key)));
@@ -23,7 +23,7 @@ export function sync(list, wanted, make, update) {
   }
 }
 
-// Shows what is wrong for a while, or until something else is.
+// Shows an error for a while, or until the next error.
 export function complain(error, time = 8000) {
   $("problem").textContent = error.message;
   $("problem").hidden = false;

@@ -1,24 +1,25 @@
-// The messages of the conversation that is open: in the order of their numbers, with days between them. The newest one stays in
+// The messages of the open conversation, in the order of their numbers, with days between them. The newest message stays in
 // view, unless the reader has scrolled up.
 
 import { $, element, sync } from "/page/dom.js";
 
-// Messages in the page; older ones are loaded again when they are asked for.
+// The maximum number of messages in the page; older messages are loaded again on request.
 const MOST = 2000;
-// A reader within this many pixels of the end follows new messages.
+// The view follows new messages if it is within this many pixels of the end.
 const NEAR = 24;
 
 const dayOf = (time) => time.toLocaleDateString(undefined, { weekday: "long", year: "numeric", month: "long", day: "numeric" });
 
 export class Messages {
-  // `nameOf` is the name of a user, `talk` opens a conversation with one, `seen` is called when the newest message is in view.
+  // `nameOf` returns the name of a user, `talk` opens a conversation with a user, and `seen` is called when the newest message is
+  // in view.
   constructor(me, { nameOf, talk, seen }, over) {
     Object.assign(this, { me, nameOf, talk, seen, log: $("log"), list: $("messages") });
     this.clear();
     this.log.addEventListener("scroll", () => this.scrolled(), { signal: over });
     $("newer").addEventListener("click", () => this.follow(), { signal: over });
     document.addEventListener("visibilitychange", () => this.look(), { signal: over });
-    // Whatever changes a height: a message, a window, a keyboard on the screen.
+    // Heights change with messages, the window, and a keyboard on the screen.
     const resized = new ResizeObserver(() => this.following && this.toEnd());
     for (const part of [this.log, this.list, $("waiting")]) resized.observe(part);
     over.addEventListener("abort", () => resized.disconnect());
@@ -35,14 +36,14 @@ export class Messages {
     return Number(this.list.querySelector("[data-number]")?.dataset.number ?? Number.MAX_SAFE_INTEGER);
   }
 
-  // The last number before the first gap: numbers of a conversation have none.
+  // The last number before the first gap. The numbers of a complete conversation have no gaps.
   get complete() {
     const numbers = [...this.list.querySelectorAll("[data-number]")].map((item) => Number(item.dataset.number));
     const end = numbers.findIndex((number, place) => numbers[place + 1] !== number + 1);
     return numbers[end] ?? 0;
   }
 
-  // Puts a message where its number belongs, once.
+  // Inserts a message in the order of numbers, unless it is there already.
   draw(message) {
     let place = this.list.lastElementChild;
     while (place && !(Number(place.dataset.number) <= message.number)) place = place.previousElementSibling;
@@ -53,14 +54,14 @@ export class Messages {
     if (this.following) this.look();
   }
 
-  // Draws a message that has just come.
+  // Draws a message that has just arrived.
   arrive(message) {
     this.draw(message);
     if (!this.following) $("newer").hidden = false;
     else while (this.list.children.length > MOST) this.forget(this.list.firstElementChild);
   }
 
-  // Draws older messages without moving those in view.
+  // Draws older messages without moving the messages in view.
   prepend(messages) {
     const below = this.log.scrollHeight - this.log.scrollTop;
     for (const message of messages) this.draw(message);
@@ -89,7 +90,7 @@ export class Messages {
     return item;
   }
 
-  // Puts the day before the first message of it.
+  // Inserts the date before the first message of a day.
   separate(item, sent) {
     const day = dayOf(sent);
     let separator = this.days.get(day);
@@ -104,7 +105,7 @@ export class Messages {
 
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.log;
-    // Messages that come make the list longer, but only a reader scrolls up.
+    // New messages make the list longer, but only the reader scrolls up.
     if (scrollHeight - scrollTop - clientHeight <= NEAR) this.atEnd();
     else if (scrollTop < this.top) this.following = false;
     this.top = scrollTop;

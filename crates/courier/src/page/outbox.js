@@ -1,6 +1,6 @@
-// The messages that the node does not have yet. The messages of a conversation are posted one after the other, in the order in
-// which they were typed. The browser keeps them until they are stored, also over a reload. Several tabs may post the same message,
-// because it has a key; no tab posts a message before the earlier ones of its conversation are stored.
+// The messages that the node has not stored yet. The messages of a conversation are posted one after the other, in the order in
+// which they were typed. The browser keeps them until they are stored, also across reloads. Several tabs may post the same
+// message, because it has a key; no tab posts a message before the earlier messages of its conversation are stored.
 
 import { Refused } from "/page/api.js";
 import { Entries } from "/page/storage.js";
@@ -8,18 +8,17 @@ import { Entries } from "/page/storage.js";
 // Browsers have randomUUID on secure pages only.
 export const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint32Array(4))).join("-");
 
-// An id is CONVERSATION/TIME/KEY; times have the same length, so that ids of a conversation are in order.
+// An id is CONVERSATION/TIME/KEY. All times have the same length, so the ids of a conversation sort by time.
 export const conversationOf = (id) => Number(id.split("/", 1)[0]);
 const stampOf = (id) => Number(id.split("/")[1]);
 const keyOf = (id) => id.split("/")[2];
 
-// How long a tab leaves a message to the tab in which it was typed, in milliseconds.
+// The time in milliseconds for which only the tab in which a message was typed posts it.
 const TURN = 5000;
 
 export class Outbox {
-  // `changed` receives a conversation whose messages have changed, `stored` what the node has stored and when
-  // it was posted, `refused` the id and
-  // the text of a message that it does not want, and why.
+  // `changed` receives a conversation whose messages have changed; `stored` receives a stored message and the time of its POST;
+  // `refused` receives the id and the text of a refused message, and the error.
   constructor(api, user, { changed, stored, refused }) {
     Object.assign(this, { api, user, changed, stored, refused });
     this.queues = new Map();
@@ -30,12 +29,12 @@ export class Outbox {
     for (const conversation of this.queues.keys()) this.drain(conversation);
   }
 
-  // The messages of a conversation that wait, as `{ id, text, arrived }`, in order.
+  // Returns the waiting messages of a conversation as `{ id, text, arrived }`, in order.
   of(conversation) {
     return this.queues.get(conversation) ?? [];
   }
 
-  // Throws if the browser cannot keep the message.
+  // Adds a message. Throws if the browser cannot store it.
   add(conversation, text) {
     const stamp = Math.max(Date.now(), this.last + 1);
     const id = `${conversation}/${String(stamp).padStart(16, "0")}/${newKey()}`;
@@ -44,14 +43,14 @@ export class Outbox {
     this.drain(conversation);
   }
 
-  // Another tab has written an entry, or removed it.
+  // Handles an entry that another tab has written or removed.
   heard(id, text) {
     if (text === null) return this.drop(id);
     this.keep(id, text);
     setTimeout(() => this.drain(conversationOf(id)), TURN);
   }
 
-  // A message of this user has come over the socket, perhaps before the answer to its POST.
+  // Handles a message of this user that arrived over the socket, perhaps before the answer to its POST.
   arrived(conversation, text) {
     const [first] = this.of(conversation);
     if (first?.text !== text) return;
@@ -83,10 +82,10 @@ export class Outbox {
     if (this.posting.has(conversation)) return;
     this.posting.add(conversation);
     try {
-      // What another tab has posted is repeated by its key.
+      // A message that another tab has posted is posted again with the same key.
       for (let first; (first = this.of(conversation)[0]); ) await this.post(conversation, first);
     } catch (error) {
-      // The login is over; the rest is posted after the next one.
+      // The login has ended; the remaining messages are posted after the next login.
       if (!this.api.over.aborted) throw error;
     } finally {
       this.posting.delete(conversation);

@@ -1,10 +1,10 @@
 // A socket that reconnects when it is lost, and resumes after the last sequence number that this tab has received.
 
-// A user's own messages come back over the socket. After this time in milliseconds without any, the socket is dead.
+// The time in milliseconds after which the socket counts as dead if the user's own message has not come back over it.
 const ECHO = 5000;
 
 export class Line {
-  // `hear` receives every frame, `state` whether the socket is open.
+  // `hear` receives every frame, `state` the state of the socket.
   constructor(token, hear, state) {
     Object.assign(this, { token, hear, state, after: null, heard: 0, wait: 250, over: false });
     this.open();
@@ -31,7 +31,7 @@ export class Line {
     this.hear(frame);
   }
 
-  // A burst is acknowledged at once.
+  // Acknowledges all messages of a burst together.
   acknowledge() {
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
@@ -41,8 +41,8 @@ export class Line {
     }, 200);
   }
 
-  // Opens another socket if this one does not bring back a message that was posted at this time. A network that drops a
-  // connection may not say so to the browser.
+  // Opens a new socket if this socket does not bring back a message that was posted at this time. A network that drops a
+  // connection may not notify the browser.
   expect(posted) {
     setTimeout(() => {
       if (this.heard >= posted || this.over || this.socket.readyState !== WebSocket.OPEN) return;

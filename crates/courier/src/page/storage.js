@@ -1,5 +1,5 @@
-// What the browser keeps over a reload: for all tabs, or for one. Each entry has a key of its own, so that no tab overwrites what
-// another has written.
+// Data that the browser keeps across reloads, for all tabs or for one tab. Each entry has a separate key, so that no tab
+// overwrites the data of another.
 
 const LOGIN = "courier";
 
@@ -11,12 +11,12 @@ const parsed = (text) => {
   }
 };
 
-// The login that all tabs share: `{ token, user, name }`.
+// The login of all tabs: `{ token, user, name }`.
 export const login = {
   read: () => parsed(localStorage.getItem(LOGIN)),
   write: (session) => localStorage.setItem(LOGIN, JSON.stringify(session)),
 
-  // Another tab may have logged in again.
+  // Removes the login, unless another tab has logged in again.
   forget(session) {
     if (login.read()?.token === session.token) localStorage.removeItem(LOGIN);
   },
@@ -37,7 +37,7 @@ export class Entries {
     addEventListener("storage", hear, { signal });
   }
 
-  // All of them as `[id, value]`, by id.
+  // Returns all entries as `[id, value]`, in the order of ids.
   all() {
     const keys = Object.keys(this.area).filter((key) => key.startsWith(this.prefix));
     return keys.sort().map((key) => [key.slice(this.prefix.length), this.area.getItem(key)]);
@@ -47,7 +47,7 @@ export class Entries {
     return this.area.getItem(this.prefix + id);
   }
 
-  // Throws if the browser keeps no more.
+  // Writes an entry. Throws if the browser's storage is full.
   set(id, value) {
     this.area.setItem(this.prefix + id, value);
   }

@@ -78,7 +78,7 @@ pub struct Context {
     turns: u64,
     /// The time of the last turn in nanoseconds.
     pub last: u64,
-    /// True after the simulation. Then actors that the engine drops are kept for inspection.
+    /// True after the simulation has ended. Actors that the engine drops are then kept for inspection.
     is_over: bool,
 }
 

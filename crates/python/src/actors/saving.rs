@@ -281,7 +281,7 @@ impl Saving<'_> {
 /// Reads the numbers and names of a simulation from a checkpoint.
 ///
 /// # Errors
-/// If the checkpoint has none.
+/// If the numbers and names are missing or damaged.
 pub fn state(saved: &SavedCheckpoint) -> PyResult<State> {
     let state = saved.file(STATE).ok_or_else(torn)?;
     postcard::from_bytes(state).map_err(|_| torn())

@@ -42,7 +42,7 @@ impl Usl {
         if loads.len() < 3 {
             return Err(UslError::TooFew(loads.len()));
         }
-        // Throughputs are scaled to about 1, whatever their unit.
+        // Throughputs are scaled to about 1, for any unit.
         let scale = points
             .iter()
             .map(|point| point.throughput)

@@ -143,7 +143,7 @@ async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
     assert_eq!(page.items[0].sequence, 21);
     let page = fed.index.queue(b, 25, 1, ALL).await.unwrap();
     assert_eq!(page.items[0].sequence, 26);
-    // An expired session retains no messages. The time is that of the log.
+    // An expired session retains no messages. The log's time decides whether it has expired.
     fed.position += 1;
     let acknowledged = Acknowledgement {
         user: b,
