@@ -99,6 +99,15 @@ pub struct FaultAt {
     pub start: Option<String>,
     /// The host whose program receives SIGTERM.
     pub terminate: Option<String>,
+    /// The host whose program stands still until `resume`.
+    pub pause: Option<String>,
+    pub resume: Option<String>,
+    /// The host whose wall clock is stepped, and by how much.
+    pub clock_forward: Option<(String, Span)>,
+    pub clock_back: Option<(String, Span)>,
+    /// The host on which look-ups of names fail until `names_work`.
+    pub names_fail: Option<String>,
+    pub names_work: Option<String>,
     /// The two groups of hosts that a partition separates.
     pub partition: Option<[Vec<String>; 2]>,
     pub heal: Option<[Vec<String>; 2]>,

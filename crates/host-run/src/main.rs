@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Runs programs as hosts of a deterministic simulation.
 #[derive(Parser)]
@@ -215,9 +216,24 @@ fn fault(
         (&entry.power_loss, Fault::power_loss),
         (&entry.start, Fault::start),
         (&entry.terminate, |host| Fault::signal(host, 15)),
+        (&entry.pause, Fault::pause),
+        (&entry.resume, Fault::resume),
+        (&entry.names_fail, Fault::names_fail),
+        (&entry.names_work, Fault::names_work),
     ] {
         if let Some(name) = name {
             faults.push(make(&find(name)?));
+        }
+    }
+    for (step, make) in [
+        (
+            &entry.clock_forward,
+            Fault::clock_forward as fn(&HostId, Duration) -> Fault,
+        ),
+        (&entry.clock_back, Fault::clock_back),
+    ] {
+        if let Some((name, by)) = step {
+            faults.push(make(&find(name)?, by.0));
         }
     }
     if let Some([one, other]) = &entry.partition {
@@ -229,7 +245,9 @@ fn fault(
     match (faults.pop(), faults.is_empty()) {
         (Some(fault), true) => Ok(fault),
         _ => Err(SimError::Settings(
-            "a fault is one of kill, power_loss, start, terminate, partition and heal".to_string(),
+            "a fault is one of kill, power_loss, start, terminate, pause, resume, clock_forward, clock_back, names_fail, \
+             names_work, partition and heal"
+                .to_string(),
         )),
     }
 }

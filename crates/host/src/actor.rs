@@ -11,7 +11,8 @@ mod tasks;
 pub use net::Net;
 pub use socket::{Datagrams, Listener, Stream};
 
-use crate::fault::Power;
+use crate::fault::{Power, SIGCONT, SIGSTOP};
+use crate::settings::Settings;
 use crate::state::HostState;
 use crate::uplink::Uplink;
 use crate::wire::Wire;
@@ -35,11 +36,16 @@ pub(crate) struct Native {
     tasks: Tasks,
     timer: Option<TimerHandle>,
     starts: u32,
+    settings: Settings,
+    /// True while the body stands still, and only its sockets work.
+    is_paused: bool,
 }
 
 impl Native {
     pub(crate) fn new(uplink: Uplink) -> Native {
         Native {
+            settings: uplink.world.settings_of(uplink.host),
+            is_paused: false,
             uplink,
             net: None,
             tasks: Tasks::default(),
@@ -56,6 +62,8 @@ impl Native {
         };
         self.net = None;
         let net = Net::new(self.uplink.clone(), self.starts, cx.now().as_nanos());
+        net.set_names(self.settings.has_names);
+        self.is_paused = false;
         self.starts += 1;
         self.uplink.record().state = HostState::Running;
         match catch_unwind(AssertUnwindSafe(|| body(net.clone()))) {
@@ -83,7 +91,7 @@ impl Native {
     /// Polls woken futures, sends the resulting packets, and sets the timer.
     fn run<C: Context<Wire>>(&mut self, cx: &mut C) {
         let Some(net) = self.net.clone() else { return };
-        if self.uplink.record().state == HostState::Running {
+        if self.uplink.record().state == HostState::Running && !self.is_paused {
             let progress = catch_unwind(AssertUnwindSafe(|| self.tasks.run(&net)));
             match progress {
                 Ok(Progress::Waits) if !net.is_awaited() => self.end(
@@ -160,6 +168,25 @@ impl Actor<Wire> for Native {
                 }
             }
             Event::Timer(_) => {
+                if let Some(net) = &self.net {
+                    net.advance(now);
+                    self.run(cx);
+                }
+            }
+            Event::Message {
+                body: Wire::Setting(setting),
+                ..
+            } => {
+                self.settings.change(setting);
+                if let Some(net) = &self.net {
+                    net.set_names(self.settings.has_names);
+                }
+            }
+            Event::Message {
+                body: Wire::Signal(signal @ (SIGSTOP | SIGCONT)),
+                ..
+            } => {
+                self.is_paused = signal == SIGSTOP;
                 if let Some(net) = &self.net {
                     net.advance(now);
                     self.run(cx);

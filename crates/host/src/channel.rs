@@ -28,8 +28,8 @@ pub(crate) enum Command {
     Step = 1,
     /// Closes everything, like the kernel when it kills a process.
     Kill = 2,
-    /// Changes the settings of the disk.
-    Disk = 3,
+    /// Changes the settings of the host.
+    Settings = 3,
     /// Delivers a signal.
     Signal = 4,
 }
@@ -339,7 +339,7 @@ impl Channel {
         memory.command.wait();
         let command = match memory.kind.load(Ordering::Acquire) {
             2 => Command::Kill,
-            3 => Command::Disk,
+            3 => Command::Settings,
             4 => Command::Signal,
             _ => Command::Step,
         };

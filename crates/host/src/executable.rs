@@ -309,6 +309,7 @@ fn read_boot(reader: &mut Reader<'_>) -> Option<(World, Boot)> {
         },
         medium,
         disk,
+        settings: vec![],
         files,
         readable,
     };

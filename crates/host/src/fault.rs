@@ -1,7 +1,9 @@
 //! Faults of a simulation.
 
 use crate::disk::Disk;
+use crate::settings::Setting;
 use crate::state::HostId;
+use std::time::Duration;
 
 /// A fault, or the end of a fault. [`Sim::at`](crate::Sim::at) schedules it.
 ///
@@ -10,6 +12,9 @@ use crate::state::HostId;
 /// | [`kill`](Fault::kill) | ends | closed by the host's kernel, then refused | lost | stay |
 /// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost | unsynced data is lost |
 /// | [`partition`](Fault::partition) | runs | silent until it heals or a time-out | stays | stay |
+/// | [`pause`](Fault::pause) | stands still until it is resumed | open, not served | stays | stay |
+/// | [`clock_forward`](Fault::clock_forward), [`clock_back`](Fault::clock_back) | runs | stay | stays | stay |
+/// | [`names_fail`](Fault::names_fail) | runs | stay; new ones by name fail | stays | stay |
 /// | [`signal`](Fault::signal) | runs its handler, or ends | depend on the program | depends on the program | stay |
 /// | [`disk`](Fault::disk) | runs | stay | stays | depend on the settings |
 #[derive(Clone, Debug)]
@@ -29,7 +34,7 @@ pub enum Power {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Host(HostId, Power),
-    Disk(HostId, Disk),
+    Setting(HostId, Setting),
     Signal(HostId, u32),
     /// Packets between the two groups of hosts are lost from now on.
     Cut(Vec<HostId>, Vec<HostId>),
@@ -62,7 +67,41 @@ impl Fault {
 
     /// Changes the settings of a host's disk, for example to a slow, full, failing or healthy one.
     pub fn disk(host: &HostId, disk: Disk) -> Fault {
-        Fault(Kind::Disk(*host, disk))
+        Fault(Kind::Setting(*host, Setting::Disk(disk)))
+    }
+
+    /// Stops the program of a host where it is, as `kill -STOP`, a pause of a virtual machine or a long garbage
+    /// collection does. The host's kernel continues: it accepts connections and acknowledges data. Virtual time passes,
+    /// so that time limits of the program have expired when it is [resumed](Fault::resume).
+    pub fn pause(host: &HostId) -> Fault {
+        Fault::signal(host, SIGSTOP)
+    }
+
+    /// Lets a [paused](Fault::pause) program continue.
+    pub fn resume(host: &HostId) -> Fault {
+        Fault::signal(host, SIGCONT)
+    }
+
+    /// Steps the wall clock of a host forward, also for later programs of the host. The monotonic clock does not
+    /// change. At time 0, the step comes before the first call of the program.
+    pub fn clock_forward(host: &HostId, by: Duration) -> Fault {
+        Fault(Kind::Setting(*host, Setting::Clock(nanos(by))))
+    }
+
+    /// Steps the wall clock of a host back, also for later programs of the host. The monotonic clock does not change.
+    pub fn clock_back(host: &HostId, by: Duration) -> Fault {
+        Fault(Kind::Setting(*host, Setting::Clock(-nanos(by))))
+    }
+
+    /// Fails all look-ups of names on a host with a temporary failure (`EAI_AGAIN`) until they [work
+    /// again](Fault::names_work), as when its name server does not answer. Addresses and `localhost` are not affected.
+    pub fn names_fail(host: &HostId) -> Fault {
+        Fault(Kind::Setting(*host, Setting::Names(false)))
+    }
+
+    /// Ends [`Fault::names_fail`].
+    pub fn names_work(host: &HostId) -> Fault {
+        Fault(Kind::Setting(*host, Setting::Names(true)))
     }
 
     /// Loses all packets between two groups of hosts, in both directions, until they are [healed](Fault::heal).
@@ -74,4 +113,12 @@ impl Fault {
     pub fn heal(one: &[HostId], other: &[HostId]) -> Fault {
         Fault(Kind::Heal(one.to_vec(), other.to_vec()))
     }
+}
+
+/// The signals of a pause, as on Linux on x86-64.
+pub(crate) const SIGCONT: u32 = 18;
+pub(crate) const SIGSTOP: u32 = 19;
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

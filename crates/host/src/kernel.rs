@@ -41,6 +41,7 @@ use crate::disk::Disk;
 use crate::filesystem::{FileSystem, Ino, ROOT};
 use crate::packet::{Packet, Reader};
 use crate::raw::{Args, args, raw};
+use crate::settings::Settings;
 pub(crate) use crate::tcp::{Id, NEVER};
 use crate::world::World;
 use std::cell::{Cell, UnsafeCell};
@@ -133,6 +134,8 @@ pub(crate) struct Kernel {
     memory: memory::Regions,
     files: FileSystem,
     disk: Disk,
+    /// Whether names of other hosts can be looked up.
+    has_names: bool,
     locks: locks::Locks,
     /// The directory at which relative paths start.
     directory: Ino,
@@ -325,6 +328,7 @@ impl Kernel {
             memory: memory::Regions::new(),
             files,
             disk: world.disk,
+            has_names: true,
             locks: locks::Locks::default(),
             directory: ROOT,
             mask: 0o022,
@@ -351,6 +355,16 @@ impl Kernel {
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
         step
+    }
+
+    /// Applies the settings of the host. If the wall clock is stepped, waits for a time of it are computed again.
+    fn change_settings(&mut self, settings: Settings) {
+        self.disk = settings.disk;
+        self.has_names = settings.has_names;
+        if clock::set_wall(settings.wall) {
+            self.scheduler.wake_timed();
+            self.restart_wall_timers();
+        }
     }
 
     /// Stores a call for reports, and logs it if its host is traced.
@@ -477,7 +491,11 @@ fn serve((command, time, input): (Command, u64, Vec<u8>)) {
                 let signal = Reader(&input).u32();
                 kernel.deliver_signal(signal.unwrap_or(0) as i32);
             }
-            Command::Disk => kernel.disk = Disk::from_bytes(&input).unwrap_or(kernel.disk),
+            Command::Settings => {
+                if let Some(settings) = Settings::from_bytes(&input) {
+                    kernel.change_settings(settings);
+                }
+            }
             Command::Step => {
                 if let Some(packet) = Reader(&input).packet() {
                     kernel.receive(packet);

@@ -78,6 +78,7 @@ mod pcap;
 mod raw;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod run;
+mod settings;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod sim;
 mod state;

@@ -1,9 +1,9 @@
 //! A host as an actor of the engine: packets are its messages, and its process runs while the actor handles a message.
 
 use crate::channel::{Channel, Command, Ending, Produced, Reply};
-use crate::disk::Disk;
 use crate::fault::Power;
 use crate::packet::{Packet, Reader};
+use crate::settings::Settings;
 use crate::state::HostState;
 use crate::uplink::Uplink;
 use crate::wire::Wire;
@@ -25,8 +25,7 @@ pub(crate) struct Machine {
     /// True if a process exists; its kernel may still serve connections when its program has ended.
     has_process: bool,
     timer: Option<TimerHandle>,
-    /// The settings of the disk, if they differ from those of the simulation.
-    disk: Option<Disk>,
+    settings: Settings,
     /// True if the power was lost since the last start.
     lost_power: bool,
 }
@@ -56,11 +55,11 @@ impl Actor<Wire> for Machine {
                 ..
             } => self.step(cx, Command::Signal, &signal.to_le_bytes()),
             Event::Message {
-                body: Wire::Disk(disk),
+                body: Wire::Setting(setting),
                 ..
             } => {
-                self.disk = Some(disk);
-                self.step(cx, Command::Disk, &disk.to_bytes());
+                self.settings.change(setting);
+                self.step(cx, Command::Settings, &self.settings.to_bytes());
             }
             Event::Message {
                 body: Wire::Power(Power::Start),
@@ -78,13 +77,13 @@ impl Actor<Wire> for Machine {
 impl Machine {
     pub(crate) fn new(uplink: Uplink, channel: &'static Channel, zygote: Arc<Zygote>) -> Machine {
         Machine {
+            settings: uplink.world.settings_of(uplink.host),
             uplink,
             channel,
             zygote,
             starts: 0,
             has_process: false,
             timer: None,
-            disk: None,
             lost_power: false,
         }
     }
@@ -102,10 +101,7 @@ impl Machine {
         self.starts += 1;
         self.has_process = true;
         self.uplink.record().state = HostState::Running;
-        match self.disk {
-            Some(disk) => self.step(cx, Command::Disk, &disk.to_bytes()),
-            None => self.step(cx, Command::Step, &[]),
-        }
+        self.step(cx, Command::Settings, &self.settings.to_bytes());
     }
 
     fn on_packet<C: Context<Wire>>(&mut self, cx: &mut C, packet: &Packet) {

@@ -13,6 +13,7 @@ use crate::links::OwnModels;
 use crate::log::Line;
 use crate::options::Outcome;
 use crate::run::ActiveRun;
+use crate::settings::Setting;
 use crate::state::{HostId, HostState};
 use crate::storage::Medium;
 use crate::wire::Wire;
@@ -373,6 +374,7 @@ impl Sim {
             debug,
             medium,
             disk: self.disk,
+            settings: self.initial_settings(),
             files: std::mem::take(&mut self.files),
             readable: vec![],
         }));
@@ -380,6 +382,21 @@ impl Sim {
         let own_models = std::mem::take(&mut self.links);
         let network = Arc::clone(&self.network);
         ActiveRun::begin(world, groups, self.workers, network, own_models)
+    }
+
+    /// Takes the changes of settings at time 0, which apply before the programs start.
+    fn initial_settings(&mut self) -> Vec<(usize, Setting)> {
+        let at_once = |time: u64, kind: &Kind| match kind {
+            Kind::Setting(host, setting) if time == 0 => Some((host.0, *setting)),
+            _ => None,
+        };
+        let settings = self.faults.iter();
+        let settings = settings
+            .filter_map(|(&(time, _), kind)| at_once(time, kind))
+            .collect();
+        self.faults
+            .retain(|&(time, _), kind| at_once(time, kind).is_none());
+        settings
     }
 
     fn advance(&mut self, run: &mut ActiveRun, until: u64) -> Result<(), SimError> {
@@ -419,7 +436,7 @@ impl Sim {
             Kind::Heal(one, other) => run.links.heal(at, [numbers(one), numbers(other)]),
             Kind::Host(host, power) => run.inject(at, host, Wire::Power(power))?,
             Kind::Signal(host, signal) => run.inject(at, host, Wire::Signal(signal))?,
-            Kind::Disk(host, disk) => run.inject(at, host, Wire::Disk(disk))?,
+            Kind::Setting(host, setting) => run.inject(at, host, Wire::Setting(setting))?,
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The messages that actors of hosts receive.
 
-use crate::disk::Disk;
 use crate::fault::Power;
 use crate::packet::Packet;
+use crate::settings::Setting;
 use corsair::Message;
 
 /// The messages of hosts and of the simulation.
@@ -13,8 +13,8 @@ pub enum Wire {
     Packet(Box<Packet>),
     /// A change of a host's power or program.
     Power(Power),
-    /// New settings of a host's disk.
-    Disk(Disk),
+    /// A change of a host's settings.
+    Setting(Setting),
     /// A signal for the host's program.
     Signal(u32),
 }

@@ -5,6 +5,7 @@ use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::executable::Executable;
+use crate::settings::{Setting, Settings};
 use crate::storage::Medium;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +73,8 @@ pub(crate) struct World {
     pub medium: Medium,
     /// The settings of each disk.
     pub disk: Disk,
+    /// Changes of the settings of hosts before their start: host, change.
+    pub settings: Vec<(usize, Setting)>,
     /// The initial files: the host, the path and the contents of each.
     pub files: Vec<(usize, String, Vec<u8>)>,
     /// Paths of this machine that the program may read.
@@ -87,6 +90,14 @@ impl World {
         };
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         (index < self.hosts.len()).then_some(index)
+    }
+
+    /// Returns the settings of a host before its start.
+    pub(crate) fn settings_of(&self, host: usize) -> Settings {
+        let mut settings = Settings::new(self.disk);
+        let own = self.settings.iter().filter(|(of, _)| *of == host);
+        own.for_each(|(_, setting)| settings.change(*setting));
+        settings
     }
 
     /// Resolves a host's name, or an address in text form.
@@ -131,6 +142,7 @@ mod tests {
             debug: Debug::default(),
             medium: Medium::new().unwrap(),
             disk: Disk::new(),
+            settings: vec![],
             files: vec![],
             readable: vec![],
         };

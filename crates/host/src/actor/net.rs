@@ -79,6 +79,8 @@ pub(super) struct State {
     next_port: u32,
     packets: Vec<Packet>,
     spawned: Vec<Spawned>,
+    /// Whether names of other hosts can be looked up.
+    has_names: bool,
 }
 
 impl Net {
@@ -100,6 +102,7 @@ impl Net {
             sleep_count: 0,
             packets: vec![],
             spawned: vec![],
+            has_names: true,
         })))
     }
 
@@ -241,7 +244,11 @@ impl Net {
         };
         let (name, port) = text.rsplit_once(':').ok_or_else(invalid)?;
         let port = port.parse().map_err(|_| invalid())?;
-        let ip = self.state().uplink.world.resolve(name).first().copied();
+        let state = self.state();
+        if !state.has_names && name.parse::<IpAddr>().is_err() {
+            return Err(io::Error::other("Temporary failure in name resolution"));
+        }
+        let ip = state.uplink.world.resolve(name).first().copied();
         ip.map(|ip| SocketAddr::new(ip, port)).ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::NotFound,
@@ -251,6 +258,11 @@ impl Net {
     }
 
     // ---- the engine's side ------------------------------------------------------------------------
+
+    /// Sets whether names of other hosts can be looked up.
+    pub(super) fn set_names(&self, has_names: bool) {
+        self.state().has_names = has_names;
+    }
 
     /// Advances the clock to `now`, and handles all sleeps and deliveries that are due.
     pub(super) fn advance(&self, now: u64) {

@@ -2,6 +2,7 @@
 
 use super::user::{self, Error, error};
 use super::{Attempt, Kernel, NEVER, On, Step, Wait};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// 2025-01-01 00:00:00 UTC, when simulations begin.
 pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
@@ -13,13 +14,21 @@ const UPTIME: u64 = 100_000_000_000_000;
 const FREE_READINGS: u32 = 10_000;
 const READING: u64 = 1_000;
 
-/// Returns the value of a clock at virtual time 0, in nanoseconds.
+/// Nanoseconds by which the wall clock of this process, which is one host, is ahead of virtual time.
+static WALL: AtomicI64 = AtomicI64::new(0);
+
+/// Sets by how much the wall clock is ahead. Returns true if this is a change.
+pub(super) fn set_wall(ahead: i64) -> bool {
+    WALL.swap(ahead, Ordering::Relaxed) != ahead
+}
+
+/// Returns the value of a clock at virtual time 0, in nanoseconds, after all steps of the wall clock so far.
 pub(crate) fn base(clock: i32) -> u64 {
     match clock {
         libc::CLOCK_REALTIME
         | libc::CLOCK_REALTIME_COARSE
         | libc::CLOCK_TAI
-        | libc::CLOCK_REALTIME_ALARM => EPOCH,
+        | libc::CLOCK_REALTIME_ALARM => EPOCH.saturating_add_signed(WALL.load(Ordering::Relaxed)),
         libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => 0,
         _ => UPTIME,
     }
@@ -70,10 +79,10 @@ impl Kernel {
     ) -> Result<Step, Error> {
         let time = user::timespec(time)?;
         let now = self.now;
-        let until = attempt.until(|| match flags & libc::TIMER_ABSTIME {
-            0 => now.saturating_add(time),
+        let until = match flags & libc::TIMER_ABSTIME {
+            0 => attempt.until(|| now.saturating_add(time)),
             _ => time.saturating_sub(base(clock)),
-        });
+        };
         if attempt.timed_out || until <= now {
             return Ok(Step::Done(0));
         }

@@ -204,6 +204,11 @@ impl Descriptors {
             .is_some_and(|object| object.references > 0)
     }
 
+    /// Returns the ids of all objects.
+    pub(crate) fn ids(&self) -> Vec<Id> {
+        self.objects.keys().copied().collect()
+    }
+
     /// Returns the first object for which `matches` is true.
     pub(crate) fn find_kind(&self, matches: impl Fn(&Kind) -> bool) -> Option<Id> {
         let mut objects = self.objects.iter();

@@ -2,7 +2,7 @@
 
 use super::descriptors::{Kind, Object};
 use super::user::{self, Error, error};
-use super::{Kernel, NEVER};
+use super::{Kernel, NEVER, clock};
 
 /// An `eventfd`.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ impl Counter {
 pub(crate) struct Timer {
     /// The clock to which absolute times refer.
     clock: i32,
+    /// The next expiration as an absolute time of the clock, if it was set as such.
+    absolute: Option<u64>,
     /// The next expiration; [`NEVER`] if the timer is not armed.
     due: u64,
     /// The interval between expirations; 0 if it expires once.
@@ -57,10 +59,18 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
+    /// Returns the virtual time of an absolute expiration, which is not in the past.
+    fn absolute_due(&self, now: u64) -> Option<u64> {
+        let time = self.absolute?.saturating_sub(clock::base(self.clock));
+        Some(time.max(now))
+    }
+
     /// Counts expirations until now. Returns the time of the next expiration.
     pub(crate) fn expire(&mut self, now: u64) -> Option<u64> {
         while self.due <= now {
             self.expired += 1;
+            // Periods are of virtual time.
+            self.absolute = None;
             self.due = match self.period {
                 0 => NEVER,
                 period => {
@@ -103,6 +113,7 @@ impl Kernel {
     pub(super) fn timerfd_create(&mut self, clock: usize, flags: usize) -> Result<isize, Error> {
         let kind = Kind::Timer(Timer {
             clock: clock as i32,
+            absolute: None,
             due: NEVER,
             period: 0,
             expired: 0,
@@ -130,17 +141,30 @@ impl Kernel {
         };
         timer.expired = 0;
         timer.period = period;
+        timer.absolute =
+            Some(first).filter(|&first| first != 0 && flags as i32 & libc::TFD_TIMER_ABSTIME != 0);
         timer.due = match first {
             0 => NEVER,
-            time if flags as i32 & libc::TFD_TIMER_ABSTIME != 0 => time
-                .saturating_sub(super::clock::base(timer.clock))
-                .max(now),
-            time => now.saturating_add(time),
+            time => timer.absolute_due(now).unwrap_or(now.saturating_add(time)),
         };
         let due = timer.due;
         self.set_timer(due, id);
         self.notify(id);
         Ok(0)
+    }
+
+    /// Computes absolute timers again, after a step of the wall clock.
+    pub(super) fn restart_wall_timers(&mut self) {
+        let now = self.now;
+        for id in self.descriptors.ids() {
+            if let Some(Kind::Timer(timer)) = self.descriptors.get_mut(id).map(|it| &mut it.kind)
+                && timer.due != NEVER
+                && let Some(due) = timer.absolute_due(now)
+            {
+                timer.due = due;
+                self.set_timer(due, id);
+            }
+        }
     }
 
     /// Simulates `timerfd_gettime`.
@@ -169,6 +193,7 @@ mod tests {
     fn a_timer_counts_the_periods_that_were_missed() {
         let mut timer = Timer {
             clock: 0,
+            absolute: None,
             due: 10,
             period: 5,
             expired: 0,
@@ -179,6 +204,7 @@ mod tests {
         assert_eq!(timer.take(), Some(3));
         let mut once = Timer {
             clock: 0,
+            absolute: None,
             due: 10,
             period: 0,
             expired: 0,

@@ -30,7 +30,8 @@ impl Kernel {
     ///
     /// A program that waits for descriptors can be woken by a packet, so only futexes and joins count.
     pub(super) fn check_deadlock(&mut self, next: u64) {
-        if next != NEVER || self.scheduler.stopped || !self.scheduler.is_deadlocked() {
+        let is_held = self.scheduler.stopped || self.scheduler.is_paused;
+        if next != NEVER || is_held || !self.scheduler.is_deadlocked() {
             return;
         }
         let text = format!(
@@ -54,6 +55,10 @@ impl Kernel {
         }
         if signal == 0 {
             return Step::Done(0);
+        }
+        if signal as i32 == libc::SIGSTOP {
+            self.scheduler.is_paused = true;
+            return Step::Yield(0);
         }
         if (1..=64).contains(&signal) && self.queue_signal(signal as i32) {
             return Step::Done(0);

@@ -102,12 +102,38 @@ impl Kernel {
 
     /// Delivers a signal from outside, while no thread runs.
     pub(super) fn deliver_signal(&mut self, signal: i32) {
-        if !(1..=64).contains(&signal) || self.queue_signal(signal) {
+        if !(1..=64).contains(&signal) {
+            return;
+        }
+        match signal {
+            libc::SIGSTOP => {
+                self.scheduler.is_paused = true;
+                return;
+            }
+            libc::SIGCONT => {
+                self.scheduler.is_paused = false;
+                for pending in std::mem::take(&mut self.scheduler.pending) {
+                    self.deliver_signal(pending);
+                }
+            }
+            libc::SIGKILL => {}
+            _ if self.scheduler.is_paused => {
+                self.scheduler.pending.push(signal);
+                return;
+            }
+            _ => {}
+        }
+        if self.queue_signal(signal) {
             return;
         }
         match disposition(signal) {
             Disposition::Ignored => {}
             Disposition::Handled => self.scheduler.interrupt(signal),
+            Disposition::Default
+                if [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&signal) =>
+            {
+                self.scheduler.is_paused = true;
+            }
             Disposition::Default => {
                 let harmless = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT];
                 if !harmless.contains(&signal) {

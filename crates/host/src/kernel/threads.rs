@@ -49,6 +49,10 @@ pub(crate) struct Scheduler {
     pub switches: u64,
     /// True if the program has stopped, so that no thread runs any more.
     pub stopped: bool,
+    /// True while the program stands still after `SIGSTOP`.
+    pub is_paused: bool,
+    /// The signals that have arrived during the pause.
+    pub pending: Vec<i32>,
 }
 
 /// The signal that gives the baton to the first thread of the process, when a thread of the program ends.
@@ -171,6 +175,18 @@ impl Scheduler {
         }
     }
 
+    /// Wakes the threads with a time limit, which compute it again. A wait for a futex may end for no reason.
+    pub(crate) fn wake_timed(&mut self) {
+        for number in 0..self.threads.len() {
+            if let State::Waiting(wait) = &self.threads[number].state
+                && wait.until != NEVER
+                && matches!(wait.on, On::Time | On::Futex(..))
+            {
+                self.make_ready(number, Waking::Woken);
+            }
+        }
+    }
+
     /// Makes the first thread that has not ended run the handler of a signal.
     pub(crate) fn interrupt(&mut self, signal: i32) {
         let living = |thread: &Thread| thread.state != State::Ended;
@@ -214,7 +230,7 @@ impl Kernel {
     pub(super) fn choose(&mut self) -> Option<usize> {
         self.catch_up();
         let scheduler = &mut self.scheduler;
-        if scheduler.stopped || scheduler.ready.is_empty() {
+        if scheduler.stopped || scheduler.is_paused || scheduler.ready.is_empty() {
             return None;
         }
         let index = match scheduler.ready.len() {

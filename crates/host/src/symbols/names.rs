@@ -50,7 +50,10 @@ pub unsafe extern "C" fn getaddrinfo(
         },
     };
     let ips = match user::string(node as usize) {
-        Ok(name) => with(|kernel| kernel.resolve(&name)),
+        Ok(name) => match with(|kernel| kernel.resolve(&name)) {
+            Some(ips) => ips,
+            None => return libc::EAI_AGAIN,
+        },
         Err(_) if flags & libc::AI_PASSIVE != 0 => {
             vec![
                 IpAddr::from(Ipv4Addr::UNSPECIFIED),
