@@ -203,3 +203,52 @@ fn a_wrong_request_of_debugging_is_an_error(sim: &mut Sim) {
         "{error}"
     );
 }
+
+/// Accepts connections at a port that two listeners share, and prints how many each got.
+fn shared_port() {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let listen = || {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.set_reuseport(true).unwrap();
+            assert!(socket.reuseport().unwrap());
+            socket.bind("0.0.0.0:80".parse().unwrap()).unwrap();
+            socket.listen(64).unwrap()
+        };
+        let (one, other) = (listen(), listen());
+        let alone = tokio::net::TcpSocket::new_v4().unwrap();
+        let refused = alone.bind("0.0.0.0:80".parse().unwrap()).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::AddrInUse);
+        let mut counts = [0, 0];
+        for _ in 0..40 {
+            tokio::select! {
+                accepted = one.accept() => { accepted.unwrap(); counts[0] += 1; }
+                accepted = other.accept() => { accepted.unwrap(); counts[1] += 1; }
+            }
+        }
+        println!("{}", counts[0] > 5 && counts[1] > 5);
+        drop(one);
+        // What is left of the port is the other listener.
+        let accepted = other.accept().await.unwrap();
+        drop(accepted);
+        println!("the other");
+    });
+}
+
+/// As in Linux, connections are shared among the listeners of one port.
+#[corsair_host::test(seeds = 2, deterministic = true)]
+fn listeners_share_a_port(sim: &mut Sim) -> Result<(), SimError> {
+    sim.host("server", shared_port);
+    sim.host("client", || {
+        std::thread::sleep(ms(1));
+        for _ in 0..41 {
+            std::net::TcpStream::connect("server:80").unwrap();
+            std::thread::sleep(ms(1));
+        }
+    });
+    sim.run_until(ms(10_000))?;
+    let lines: Vec<String> = sim.lines().into_iter().map(|line| line.text).collect();
+    assert_eq!(lines, ["true", "the other"], "{}", sim.log());
+    Ok(())
+}

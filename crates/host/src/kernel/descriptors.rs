@@ -302,9 +302,9 @@ impl Kernel {
             return;
         };
         match object.kind {
-            Kind::Listener(listener) => self.close_listener(listener),
-            Kind::New(socket) => self.inet.release_tcp(socket.local),
-            Kind::Udp(datagrams) => self.inet.release_udp(datagrams.local),
+            Kind::Listener(listener) => self.close_listener(id, listener),
+            Kind::New(socket) => self.inet.release_tcp(socket.local, id),
+            Kind::Udp(datagrams) => self.inet.release_udp(datagrams.local, id),
             Kind::Stream(stream) => self.close_stream(&stream, true),
             Kind::NewUnix(socket) => self.close_new_unix(socket),
             Kind::UnixListener(listener) => self.close_unix_listener(listener),

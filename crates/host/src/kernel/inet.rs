@@ -1,6 +1,6 @@
 //! Internet sockets of a host: ports, connections by address, packets in and out.
 
-use super::descriptors::{Kind, Object};
+use super::descriptors::{Descriptors, Kind, Object};
 use super::user::{Error, error};
 use super::{Id, Kernel, NEVER, Random};
 use crate::packet::{Packet, Payload, Segment};
@@ -123,12 +123,10 @@ impl Inet {
         Some(entry.remove())
     }
 
-    fn release(ports: &mut BTreeMap<u16, Vec<(IpAddr, Id)>>, local: Option<SocketAddr>) {
+    fn release(ports: &mut BTreeMap<u16, Vec<(IpAddr, Id)>>, local: Option<SocketAddr>, id: Id) {
         let Some(local) = local else { return };
         if let Some(bound) = ports.get_mut(&local.port()) {
-            if let Some(index) = bound.iter().position(|&(ip, _)| ip == local.ip()) {
-                bound.remove(index);
-            }
+            bound.retain(|&(_, of)| of != id);
             if bound.is_empty() {
                 ports.remove(&local.port());
             }
@@ -136,18 +134,38 @@ impl Inet {
     }
 
     /// Releases the port of a bound or listening TCP socket.
-    pub(crate) fn release_tcp(&mut self, local: Option<SocketAddr>) {
-        Inet::release(&mut self.tcp_ports, local);
+    pub(crate) fn release_tcp(&mut self, local: Option<SocketAddr>, id: Id) {
+        Inet::release(&mut self.tcp_ports, local, id);
     }
 
     /// Releases the port of a UDP socket.
-    pub(crate) fn release_udp(&mut self, local: Option<SocketAddr>) {
-        Inet::release(&mut self.udp_ports, local);
+    pub(crate) fn release_udp(&mut self, local: Option<SocketAddr>, id: Id) {
+        Inet::release(&mut self.udp_ports, local, id);
     }
 }
 
 fn conflicts(one: IpAddr, other: IpAddr) -> bool {
     one == other || one.is_unspecified() || other.is_unspecified()
+}
+
+/// True if a socket may share its port with others (`SO_REUSEPORT`).
+fn shares_port(descriptors: &Descriptors, id: Id) -> bool {
+    descriptors.get(id).is_some_and(|object| {
+        let option = object.options.get(&(libc::SOL_SOCKET, libc::SO_REUSEPORT));
+        option.is_some_and(|&value| value != 0)
+    })
+}
+
+/// Chooses among the sockets that share a port: the same one for each peer.
+fn choose(sockets: impl Iterator<Item = Id>, peer: SocketAddr) -> Option<Id> {
+    let sockets: Vec<Id> = sockets.collect();
+    let host = match peer.ip() {
+        IpAddr::V4(ip) => u32::from(ip),
+        IpAddr::V6(ip) => u128::from(ip) as u32,
+    };
+    let number = (host ^ u32::from(peer.port())).wrapping_mul(0x9e37_79b9) >> 16;
+    let index = number as usize % sockets.len().max(1);
+    sockets.get(index).copied()
 }
 
 impl Kernel {
@@ -193,7 +211,11 @@ impl Kernel {
             &mut self.inet.tcp_ports
         };
         let bound = ports.entry(port).or_default();
-        if bound.iter().any(|&(ip, _)| conflicts(ip, wanted.ip())) {
+        let descriptors = &self.descriptors;
+        if bound.iter().any(|&(ip, other)| {
+            conflicts(ip, wanted.ip())
+                && !(shares_port(descriptors, id) && shares_port(descriptors, other))
+        }) {
             return Err(error(libc::EADDRINUSE));
         }
         bound.push((wanted.ip(), id));
@@ -325,7 +347,7 @@ impl Kernel {
         if self.inet.connections.contains_key(&(local, peer)) {
             return Err(error(libc::EADDRNOTAVAIL));
         }
-        self.inet.release_tcp(bound);
+        self.inet.release_tcp(bound, id);
         self.inet.connections.insert((local, peer), id);
         let connection = Connection::new(local, peer, State::Connecting, self.now);
         if let Some(object) = self.descriptors.get_mut(id) {
@@ -347,7 +369,7 @@ impl Kernel {
             return;
         }
         let opens = segment.has(Segment::SYN) && !segment.has(Segment::ACK);
-        let listener = self.listener_at(packet.destination);
+        let listener = self.listener_at(packet);
         match (opens, listener) {
             (true, Some(listener)) => {
                 let mut connection = Connection::new(
@@ -373,10 +395,11 @@ impl Kernel {
         }
     }
 
-    fn listener_at(&self, local: SocketAddr) -> Option<Id> {
+    fn listener_at(&self, packet: &Packet) -> Option<Id> {
+        let local = packet.destination;
         let bound = self.inet.tcp_ports.get(&local.port())?;
         let at = |exact: bool| {
-            bound.iter().find(|&&(ip, id)| {
+            let matching = bound.iter().filter(|&&(ip, id)| {
                 (if exact {
                     ip == local.ip()
                 } else {
@@ -388,9 +411,10 @@ impl Kernel {
                         ..
                     })
                 )
-            })
+            });
+            choose(matching.map(|&(_, id)| id), packet.source)
         };
-        at(true).or_else(|| at(false)).map(|&(_, id)| id)
+        at(true).or_else(|| at(false))
     }
 
     /// Handles an established connection, which waits to be accepted if the backlog has capacity.
@@ -414,8 +438,8 @@ impl Kernel {
     }
 
     /// Closes a listener to which nothing refers any more; waiting connections are reset.
-    pub(super) fn close_listener(&mut self, listener: Listener) {
-        self.inet.release_tcp(Some(listener.local));
+    pub(super) fn close_listener(&mut self, id: Id, listener: Listener) {
+        self.inet.release_tcp(Some(listener.local), id);
         for connection in listener.queue {
             self.close_socket(connection, true);
         }
@@ -476,7 +500,7 @@ impl Kernel {
         let source = self.source_for(peer.ip());
         let (new, old) = (SocketAddr::new(source, local.port()), local);
         if local.ip().is_unspecified() {
-            self.inet.release_udp(Some(old));
+            self.inet.release_udp(Some(old), id);
             self.take_port(id, new, true)?;
         }
         if let Some(datagrams) = self.datagrams(id) {
@@ -520,16 +544,18 @@ impl Kernel {
         Ok(count)
     }
 
-    fn udp_at(&self, local: SocketAddr) -> Option<Id> {
+    fn udp_at(&self, packet: &Packet) -> Option<Id> {
+        let local = packet.destination;
         let bound = self.inet.udp_ports.get(&local.port())?;
-        let exact = bound.iter().find(|&&(ip, _)| ip == local.ip());
-        exact
-            .or_else(|| bound.iter().find(|(ip, _)| ip.is_unspecified()))
-            .map(|&(_, id)| id)
+        let at = |wanted: &dyn Fn(IpAddr) -> bool| {
+            let matching = bound.iter().filter(|entry| wanted(entry.0));
+            choose(matching.map(|&(_, id)| id), packet.source)
+        };
+        at(&|ip| ip == local.ip()).or_else(|| at(&|ip| ip.is_unspecified()))
     }
 
     fn on_datagram(&mut self, packet: &Packet, data: &[u8]) {
-        let socket = self.udp_at(packet.destination);
+        let socket = self.udp_at(packet);
         let Some(datagrams) = socket.and_then(|id| self.datagrams(id)) else {
             if let Some(refusal) = packet.refusal() {
                 self.send_packet(refusal);
@@ -550,7 +576,7 @@ impl Kernel {
 
     /// Handles a datagram of a connected socket that could not be delivered.
     fn on_unreachable(&mut self, packet: &Packet) {
-        let Some(id) = self.udp_at(packet.destination) else {
+        let Some(id) = self.udp_at(packet) else {
             return;
         };
         if let Some(datagrams) = self.datagrams(id)

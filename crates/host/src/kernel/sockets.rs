@@ -353,6 +353,7 @@ impl Kernel {
             (
                 libc::SOL_SOCKET,
                 libc::SO_REUSEADDR
+                | libc::SO_REUSEPORT
                 | libc::SO_KEEPALIVE
                 | libc::SO_BROADCAST
                 | libc::SO_RCVBUF
@@ -367,10 +368,22 @@ impl Kernel {
                 | libc::TCP_USER_TIMEOUT
                 | libc::TCP_QUICKACK,
             )
-            | (libc::IPPROTO_IP, libc::IP_TTL | libc::IP_TOS | libc::IP_RECVERR)
+            | (
+                libc::IPPROTO_IP,
+                libc::IP_TTL
+                | libc::IP_TOS
+                | libc::IP_RECVERR
+                | libc::IP_MULTICAST_LOOP
+                | libc::IP_MULTICAST_TTL,
+            )
             | (
                 libc::IPPROTO_IPV6,
-                libc::IPV6_V6ONLY | libc::IPV6_UNICAST_HOPS | libc::IPV6_RECVERR,
+                libc::IPV6_V6ONLY
+                | libc::IPV6_UNICAST_HOPS
+                | libc::IPV6_RECVERR
+                | libc::IPV6_TCLASS
+                | libc::IPV6_MULTICAST_LOOP
+                | libc::IPV6_MULTICAST_HOPS,
             ) => {}
             _ => return Step::Unsupported,
         }
@@ -482,10 +495,18 @@ impl Kernel {
             (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS) => {
                 stored.unwrap_or(64)
             }
-            (libc::SOL_SOCKET, libc::SO_REUSEADDR | libc::SO_KEEPALIVE | libc::SO_BROADCAST)
+            (
+                libc::SOL_SOCKET,
+                libc::SO_REUSEADDR | libc::SO_REUSEPORT | libc::SO_KEEPALIVE | libc::SO_BROADCAST,
+            )
             | (libc::IPPROTO_TCP, libc::TCP_NODELAY | libc::TCP_USER_TIMEOUT)
             | (libc::IPPROTO_IP, libc::IP_TOS)
-            | (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => stored.unwrap_or(0),
+            | (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY | libc::IPV6_TCLASS) => stored.unwrap_or(0),
+            (libc::IPPROTO_TCP, libc::TCP_QUICKACK)
+            | (libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP | libc::IP_MULTICAST_TTL)
+            | (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_LOOP | libc::IPV6_MULTICAST_HOPS) => {
+                stored.unwrap_or(1)
+            }
             (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => stored.unwrap_or(7200),
             (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL) => stored.unwrap_or(75),
             (libc::IPPROTO_TCP, libc::TCP_KEEPCNT) => stored.unwrap_or(9),
