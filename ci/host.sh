@@ -6,6 +6,8 @@
 #                            containers do, and in an empty network namespace, if the system permits them
 #   ci/host.sh real [LOSSES] software of others and our own services (crates/host/real): SQLite and redb through LOSSES
 #                            power losses, TLS, RPC, thread pools, allocators
+#   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
+#                            checkout MIO, because its package has no tests. ci/host/suites.txt lists the exceptions
 #
 # Each test runs its seeds on 1, 2 and 4 workers and compares the digests itself; this script compares them over
 # processes, which have other addresses, environments and neighbours each time.
@@ -18,9 +20,42 @@ export CORSAIR_HOST_DIGESTS=1
 
 # Prints the test programs of a package.
 programs() {
-    cargo test --tests --no-run --message-format json "$@" |
+    cargo test --no-run --message-format json "$@" |
         sed -n 's/.*"kind":\["test"\].*"executable":"\([^"]*\)".*/\1/p'
 }
+
+# Runs the tests of another project as hosts: its name, its directory, and arguments of Cargo.
+suite() {
+    local name=$1 directory=$2 root=$PWD
+    shift 2
+    cd "$directory"
+    mapfile -t list < <(programs --target-dir "$suites/build" "$@")
+    "$root/ci/host/suites.py" "$target/debug/corsair-host" "$root/ci/host/suites.txt" "$name" "${list[@]}"
+    cd "$root"
+}
+
+if [ "$mode" = suites ]; then
+    target=${CARGO_TARGET_DIR:-$PWD/target}
+    suites=$target/suites
+    cargo build -p corsair-host-run
+    package=$(cargo metadata --format-version 1 |
+        python3 -c 'import json, os, sys
+print(*(os.path.dirname(p["manifest_path"]) for p in json.load(sys.stdin)["packages"] if p["name"] == "tokio"))')
+    rm -rf "$suites/tokio"
+    mkdir -p "$suites"
+    cp -r "$package" "$suites/tokio"
+    printf '\n[workspace]\n' >>"$suites/tokio/Cargo.toml"
+    tests=()
+    for file in "$suites"/tokio/tests/{tcp,udp,uds,unix,net,fs,time,signal}*.rs; do
+        case $file in *windows* | *uring* | *wasm* | *named_pipe*) continue ;; esac
+        tests+=(--test "$(basename "$file" .rs)")
+    done
+    suite tokio "$suites/tokio" --features full,test-util "${tests[@]}"
+    if [ -n "${2:-}" ]; then
+        suite mio "$2" --tests --features os-poll,os-ext,net
+    fi
+    exit
+fi
 
 # Runs a command under a filter that refuses `personality`, as Docker's default profile does.
 without_personality() {
@@ -50,7 +85,7 @@ if [ "$mode" = real ]; then
     selection=(--manifest-path crates/host/real/Cargo.toml)
     rounds=2
 fi
-list=$(programs "${selection[@]}")
+list=$(programs --tests "${selection[@]}")
 if [ -z "$list" ]; then
     echo "there are no test programs" >&2
     exit 1

@@ -619,7 +619,8 @@ impl Connection {
         if self.is_at_end() {
             ready |= libc::EPOLLRDHUP;
         }
-        if self.state == State::Closed || self.closing && self.peer_has_closed() {
+        let both_shut = self.closing && (self.reading_shut || self.peer_has_closed());
+        if self.state == State::Closed || both_shut {
             ready |= libc::EPOLLHUP;
         }
         let can_write = self.state == State::Established

@@ -124,10 +124,7 @@ impl Kernel {
                 }))
             }
             Kind::UnixDatagrams(socket) => {
-                let taken = match peek {
-                    true => socket.queue.front().cloned(),
-                    false => socket.queue.pop_front(),
-                };
+                let taken = socket.take(peek);
                 if !peek && taken.is_some() {
                     self.notify(id);
                 }

@@ -221,8 +221,12 @@ impl Kernel {
             _ => return Err(error(libc::EINVAL)),
         };
         let (id, object) = self.descriptors.object(fd)?;
-        match &object.kind {
+        match &mut object.kind {
             Kind::Stream(_) => self.shut_stream(id, reading, writing),
+            Kind::UnixDatagrams(socket) => {
+                socket.shut(reading, writing);
+                self.notify(id);
+            }
             Kind::Tcp(connection) if connection.state == State::Established => {
                 self.drive(id, |connection, now, out| {
                     if reading {
@@ -245,8 +249,7 @@ impl Kernel {
             | Kind::Listener(_)
             | Kind::Udp(_)
             | Kind::NewUnix(_)
-            | Kind::UnixListener(_)
-            | Kind::UnixDatagrams(_) => {
+            | Kind::UnixListener(_) => {
                 return Err(error(libc::ENOTCONN));
             }
             _ => return Err(error(libc::ENOTSOCK)),

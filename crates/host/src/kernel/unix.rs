@@ -65,9 +65,47 @@ pub(crate) struct UnixDatagrams {
     name: Option<(Name, Address)>,
     peer: Option<Id>,
     pub queue: VecDeque<(Address, Vec<u8>)>,
+    /// True after `shutdown` for reading.
+    is_deaf: bool,
+    /// True after `shutdown` for writing.
+    is_mute: bool,
 }
 
 impl UnixDatagrams {
+    /// Ends reading, writing or both.
+    pub(super) fn shut(&mut self, reading: bool, writing: bool) {
+        self.is_deaf |= reading;
+        self.is_mute |= writing;
+    }
+
+    /// True if a read returns at once.
+    pub(super) fn is_readable(&self) -> bool {
+        !self.queue.is_empty() || self.is_deaf
+    }
+
+    /// Takes the next datagram; an empty one at the end.
+    pub(super) fn take(&mut self, peek: bool) -> Option<(Address, Vec<u8>)> {
+        let next = match peek {
+            true => self.queue.front().cloned(),
+            false => self.queue.pop_front(),
+        };
+        next.or_else(|| self.is_deaf.then(|| (unnamed(), vec![])))
+    }
+
+    pub(super) fn readiness(&self) -> u32 {
+        let mut ready = libc::EPOLLOUT;
+        if self.is_readable() {
+            ready |= libc::EPOLLIN;
+        }
+        if self.is_deaf {
+            ready |= libc::EPOLLRDHUP;
+        }
+        if self.is_deaf && self.is_mute {
+            ready |= libc::EPOLLHUP;
+        }
+        ready as u32
+    }
+
     pub(super) fn address(&self) -> Address {
         self.name
             .as_ref()
@@ -318,6 +356,9 @@ impl Kernel {
         if buffers.len() > LONGEST_DATAGRAM {
             return Err(error(libc::EMSGSIZE));
         }
+        if self.unix_datagrams(id).is_some_and(|socket| socket.is_mute) {
+            return Err(error(libc::EPIPE));
+        }
         let from = self
             .unix_datagrams(id)
             .map_or_else(unnamed, |socket| socket.address());
@@ -327,6 +368,9 @@ impl Kernel {
         };
         if receiver.peer.is_some_and(|peer| peer != id) {
             return Err(error(libc::EPERM));
+        }
+        if receiver.is_deaf {
+            return Err(error(libc::EPIPE));
         }
         if receiver.queue.len() > MOST_DATAGRAMS {
             return Ok(None);
