@@ -76,6 +76,22 @@ fn a_program_in_c_repeats_and_sees_nothing_of_the_machine() {
     assert!(!Path::new("/result").exists() && !Path::new("/usr/evil").exists());
 }
 
+// Guarantee: host-12.
+#[test]
+fn a_file_steps_a_clock_and_pauses_a_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "until = '1h'\n\
+        [[host]]\nname = 'ahead'\nrun = ['/usr/bin/date', '+%Y']\n\
+        [[host]]\nname = 'paused'\nrun = ['/usr/bin/sleep', '1']\n\
+        [[fault]]\nat = '0s'\nclock_forward = ['ahead', '8784h']\n\
+        [[fault]]\nat = '500ms'\npause = 'paused'\n\
+        [[fault]]\nat = '600ms'\nnames_fail = 'paused'\n\
+        [[fault]]\nat = '9s'\nnames_work = 'paused'\n\
+        [[fault]]\nat = '10s'\nresume = 'paused'\n";
+    let out = repeat(&file(&directory, text));
+    assert!(out.contains("ahead ] 2026"), "{out}");
+}
+
 /// Returns the path of Python's interpreter and its directory; `None` if Python is not installed.
 fn python() -> Option<(String, String)> {
     let script = "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.realpath(sys.prefix))";

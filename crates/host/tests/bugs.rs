@@ -1,5 +1,5 @@
-//! Five published kinds of bugs that simulation has found elsewhere, each planted in a small service, and its repair. The
-//! seeds of the planted bug go on until one fails; the same seeds of the repaired service pass.
+//! Five published kinds of bugs that simulation has found in other projects. Each is planted in a small service, and is
+//! found by trying seeds in turn. The repaired service passes the same seeds.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
 
 use corsair::network::{Fifo, Jitter};
@@ -333,7 +333,7 @@ fn lease_service() {
     });
 }
 
-/// Stores values; the repaired one refuses those of an older lease.
+/// Stores values; the repaired service refuses the values of an older lease.
 fn storage(is_repaired: bool) {
     let newest = Mutex::new(0);
     serve(move |line| {
