@@ -1,7 +1,8 @@
 // Talks to the JSON language server about a definition, as an editor does. Called by editor.sh.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const server = spawn(process.argv[2], ["--stdio"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -54,17 +55,17 @@ function check(name, holds, shown) {
 
 // Opens a text beside the example definition; `|` in it is the cursor.
 let opened = 0;
-async function open(text) {
+async function open(text, path = `examples/opened${opened++}_arch.json`) {
   const offset = text.indexOf("|");
   const content = offset < 0 ? text : text.slice(0, offset) + text.slice(offset + 1);
-  const uri = pathToFileURL(resolve(`examples/opened${opened++}_arch.json`)).href;
+  const uri = pathToFileURL(resolve(path)).href;
   send({ method: "textDocument/didOpen", params: { textDocument: { uri, languageId: "json", version: 1, text: content } } });
   const before = content.slice(0, Math.max(offset, 0)).split("\n");
   return { textDocument: { uri }, position: { line: before.length - 1, character: before.at(-1).length } };
 }
 
-async function problems(text) {
-  const { textDocument } = await open(text);
+async function problems(text, path) {
+  const { textDocument } = await open(text, path);
   for (let i = 0; i < 100 && !diagnostics.has(textDocument.uri); i++) await new Promise((done) => setTimeout(done, 100));
   return diagnostics.get(textDocument.uri);
 }
@@ -80,24 +81,58 @@ await request("initialize", {
 });
 send({ method: "initialized", params: {} });
 
-const example = await problems(readFileSync("examples/metastable_arch.json", "utf8"));
-check("the example has no problem", example?.length === 0, example);
-const schema = /"\$schema"/.test(readFileSync("examples/metastable_arch.json", "utf8"));
-check("the example names its schema", schema, null);
+for (const file of process.argv.slice(3)) {
+  const content = readFileSync(file, "utf8");
+  const named = JSON.parse(content).$schema;
+  check(`${file} names its schema`, resolve(file, "..", named ?? ".") === resolve("crates/arch/src/definition/schema.json"), named);
+  const found = await problems(content, file);
+  check(`${file} has no problem`, found?.length === 0, found);
+}
 
 const wrong = await problems(`${start}\n{ "name": "db", "package": "store", "count": "three" }] }`);
 check("a wrong type is marked on its line", wrong?.some((one) => one.range.start.line === 2), wrong);
 const missing = await problems(`${start}{ "package": "store" }] }`);
 check("a missing name is marked", missing?.some((one) => /name/.test(one.message)), missing);
 
-const fields = labels(await request("textDocument/completion", await open(`${start}{ "name": "db", "package": "store", "| }] }`)));
-for (const field of ["count", "concurrency", "queue", "calls", "endpoints"]) check(`completion offers ${field}`, fields.includes(field), fields);
+const offered = labels(await request("textDocument/completion", await open(`${start}{ "name": "db", "package": "store", "| }] }`)));
+for (const field of ["count", "concurrency", "queue", "calls", "endpoints"]) check(`completion offers ${field}`, offered.includes(field), offered);
 const nested = labels(await request("textDocument/completion", await open(`${start}{ "name": "db", "package": "store", "queue": { "| } }] }`)));
 check("completion offers size in a queue", nested.includes("size"), nested);
 
 const hover = await request("textDocument/hover", await open(`${start}{ "name": "db", "package": "store", "concur|rency": 4 }] }`));
 const text = JSON.stringify(hover?.contents ?? "");
-check("hover describes concurrency", text.length > 40, hover);
+check("hover describes concurrency, its default and an example", /queue.*Default: .*Example: /.test(text), hover);
+const values = labels(await request("textDocument/completion", await open(`${start}{ "name": "db", "package": "store", "queue": { "order": | } }] }`)));
+for (const value of ['"fifo"', '"lifo"']) check(`completion offers ${value} as an order`, values.includes(value), values);
+
+// Every example and every default is a value of its field: all of them are one document, with a schema of all fields.
+const full = JSON.parse(readFileSync("crates/arch/src/definition/schema.json", "utf8"));
+const fields = {};
+function collect(path, part) {
+  for (const [name, field] of Object.entries(part.properties ?? {})) {
+    let key = `${path}.${name}`;
+    while (key in fields) key += "'";
+    fields[key] = field;
+    collect(key, field);
+  }
+  for (const one of [...(part.anyOf ?? []), ...(part.oneOf ?? [])]) collect(path, one);
+  for (const [name, one] of Object.entries(part.$defs ?? {})) collect(name, one);
+}
+collect("Definition", full);
+const folder = mkdtempSync(join(tmpdir(), "corsair-editor-"));
+for (const [kind, of] of [["example", (field) => field.examples?.[0]], ["default", (field) => field.default]]) {
+  const given = Object.entries(fields).filter(([, field]) => of(field) !== undefined);
+  const file = join(folder, `${kind}.schema.json`);
+  const properties = Object.fromEntries(given);
+  writeFileSync(file, JSON.stringify({ $schema: full.$schema, $defs: full.$defs, properties }));
+  const document = { $schema: pathToFileURL(file).href, ...Object.fromEntries(given.map(([name, field]) => [name, of(field)])) };
+  const found = await problems(JSON.stringify(document, null, 1));
+  check(`${given.length} fields have a valid ${kind}`, given.length > 40 && found?.length === 0, found);
+  document[given.at(-1)[0]] = { wrong: [] };
+  const marked = await problems(JSON.stringify(document, null, 1));
+  check(`a wrong ${kind} would be marked`, marked?.length > 0, marked);
+}
+rmSync(folder, { recursive: true });
 
 server.kill();
 if (failures.length) {

@@ -14,4 +14,4 @@ for tool in node npm; do
 done
 [ -x "$modules/node_modules/.bin/vscode-json-language-server" ] ||
     npm install --silent --no-save --prefix "$modules" 'vscode-langservers-extracted@^4.10'
-node ci/editor.mjs "$modules/node_modules/.bin/vscode-json-language-server"
+git ls-files "*_arch.json" | xargs node ci/editor.mjs "$modules/node_modules/.bin/vscode-json-language-server"

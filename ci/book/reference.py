@@ -56,10 +56,7 @@ def table(schema: dict) -> str:
 
 
 def cell(field: dict) -> str:
-    text = field.get("description", "").replace("\n", " ").replace("|", "\\|")
-    if "default" in field:
-        text += f" Default: `{json.dumps(field['default'])}`."
-    return text
+    return field.get("description", "").replace("\n", " ").replace("|", "\\|")
 
 
 def definition(programs: pathlib.Path) -> str:

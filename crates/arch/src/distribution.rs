@@ -26,53 +26,55 @@ use std::time::Duration;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Uniform between two times.
+    /// Uniform between two times. Example: `{"uniform": ["1ms", "5ms"]}`.
     Uniform(TimeSpan, TimeSpan),
-    /// Exponential (memoryless) with this mean.
+    /// Exponential (memoryless) with this mean. Example: `{"exponential": "2ms"}`.
     Exponential(TimeSpan),
-    /// Normal; values below zero become zero.
+    /// Normal; values below zero become zero. Example: `{"normal": {"mean": "5ms", "deviation": "1ms"}}`.
     Normal {
-        /// The mean before values below zero become zero.
+        /// The mean before values below zero become zero. Example: `"5ms"`.
         mean: TimeSpan,
-        /// The standard deviation.
+        /// The standard deviation. Example: `"1ms"`.
         deviation: TimeSpan,
     },
-    /// Lognormal: the logarithm of the time is normally distributed.
+    /// Lognormal: the logarithm of the time is normally distributed. Example:
+    /// `{"lognormal": {"median": "2ms", "sigma": 0.5}}`.
     Lognormal {
-        /// The median.
+        /// The median. Example: `"2ms"`.
         median: TimeSpan,
-        /// The standard deviation of the logarithm; 0.5 makes the 99th percentile 3.2 medians.
+        /// The standard deviation of the logarithm; 0.5 makes the 99th percentile 3.2 medians. Example: `0.5`.
         sigma: f64,
     },
-    /// Pareto: the tail falls as a power of the time.
+    /// Pareto: the tail falls as a power of the time. Example: `{"pareto": {"least": "1ms", "shape": 3}}`.
     Pareto {
-        /// The shortest time.
+        /// The shortest time. Example: `"1ms"`.
         least: TimeSpan,
-        /// The exponent; the mean is finite only above 1.
+        /// The exponent; the mean is finite only above 1. Example: `3`.
         shape: f64,
     },
-    /// Weibull.
+    /// Weibull. Example: `{"weibull": {"scale": "2ms", "shape": 1.5}}`.
     Weibull {
-        /// The scale: 63.2 % of all times are shorter.
+        /// The scale: 63.2 % of all times are shorter. Example: `"2ms"`.
         scale: TimeSpan,
-        /// The shape: above 1 for wear-out, below 1 for early failures; 1 is exponential.
+        /// The shape: above 1 for wear-out, below 1 for early failures; 1 is exponential. Example: `1.5`.
         shape: f64,
     },
-    /// Gamma; if the shape is a whole number, an Erlang distribution.
+    /// Gamma; if the shape is a whole number, an Erlang distribution. Example: `{"gamma": {"scale": "1ms", "shape": 3}}`.
     Gamma {
-        /// The mean divided by the shape.
+        /// The mean divided by the shape. Example: `"1ms"`.
         scale: TimeSpan,
-        /// The shape. If it is a whole number n, a time is the sum of n exponential times.
+        /// The shape. If it is a whole number n, a time is the sum of n exponential times. Example: `3`.
         shape: f64,
     },
-    /// A random choice among these times, with equal probability.
+    /// A random choice among these times, with equal probability. Example: `{"empirical": ["1ms", "1ms", "7ms"]}`.
     Empirical(Vec<TimeSpan>),
-    /// A curve through measured percentiles: keys are numbers from 0 to 100.
+    /// A curve through measured percentiles: keys are numbers from 0 to 100. Example:
+    /// `{"percentiles": {"50": "2ms", "99": "9ms"}}`.
     ///
     /// Between two percentiles, times are lognormal. The keys 0 and 100 are the shortest and the longest time. Without
     /// them the curve extends without bound beyond its first and last percentile.
     Percentiles(BTreeMap<String, TimeSpan>),
-    /// A constant time.
+    /// A constant time. Example: `"2ms"`.
     #[serde(untagged)]
     Constant(TimeSpan),
 }

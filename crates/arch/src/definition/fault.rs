@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// The kind of fault.
+    /// The kind of fault. Example: `"slow"`.
     pub kind: FaultKind,
-    /// The time of the fault, from the start of the load.
+    /// The time of the fault, from the start of the load. Example: `"10s"`.
     pub at: TimeSpan,
-    /// The duration. Default: until the end. For restart: the downtime of each instance.
+    /// The duration. Default: until the end. For restart: the downtime of each instance. Example: `"5s"`.
     #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<TimeSpan>,
-    /// The interval at which the fault repeats, until the load ends. Default: once.
+    /// The interval at which the fault repeats, until the load ends. Default: once. Example: `"1m"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// The probability of each occurrence, from 0 to 1. Default: 1.
+    /// The probability of each occurrence, from 0 to 1. Default: `1`. Example: `0.5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// The fraction of the instances, above 0 and up to 1; at least one instance. Default: all.
+    /// The fraction of the instances, above 0 and up to 1; at least one instance. Default: `1`. Example: `0.25`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// For slow: the factor by which times are multiplied. Default: 10.
+    /// For slow: the factor by which times are multiplied. Default: `10`. Example: `3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
-    /// For restart: the pause between two instances. Default: 0.
+    /// For restart: the pause between two instances. Default: `"0s"`. Example: `"10s"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<TimeSpan>,
-    /// For restart: the time between leaving the registries and going down. Default: 0.
+    /// For restart: the time between leaving the registries and going down. Default: `"0s"`. Example: `"5s"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<TimeSpan>,
 }
@@ -60,38 +60,39 @@ pub enum FaultKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlaceFault {
-    /// The region, such as us-east-1. Default: all.
+    /// The region, such as us-east-1. Default: all. Example: `"us-east-1"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// The zone of the region, such as zoneA. Default: all.
+    /// The zone of the region, such as zoneA. Default: all. Example: `"zoneA"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The services. Default: all services that accept requests.
+    /// The services. Default: all services that accept requests. Example: `["cart", "search"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
-    /// The kind of fault.
+    /// The kind of fault. Example: `"kill"`.
     pub kind: FaultKind,
-    /// The time of the fault, from the start of the load.
+    /// The time of the fault, from the start of the load. Example: `"10s"`.
     pub at: TimeSpan,
-    /// The duration. Default: until the end. For restart: the downtime of each instance.
+    /// The duration. Default: until the end. For restart: the downtime of each instance. Example: `"5s"`.
     #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<TimeSpan>,
-    /// The interval at which the fault repeats, until the load ends. Default: once.
+    /// The interval at which the fault repeats, until the load ends. Default: once. Example: `"1m"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// The probability of each occurrence, from 0 to 1. Default: 1.
+    /// The probability of each occurrence, from 0 to 1. Default: `1`. Example: `0.5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// The fraction of the instances in the region or zone, above 0 and up to 1; at least one instance. Default: all.
+    /// The fraction of the instances in the region or zone, above 0 and up to 1; at least one instance. Default: `1`.
+    /// Example: `0.25`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// For slow: the factor by which times are multiplied. Default: 10.
+    /// For slow: the factor by which times are multiplied. Default: `10`. Example: `3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
-    /// For restart: the pause between two instances. Default: 0.
+    /// For restart: the pause between two instances. Default: `"0s"`. Example: `"10s"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<TimeSpan>,
-    /// For restart: the time between leaving the registries and going down. Default: 0.
+    /// For restart: the time between leaving the registries and going down. Default: `"0s"`. Example: `"5s"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<TimeSpan>,
 }
@@ -119,30 +120,30 @@ impl PlaceFault {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LinkFault {
-    /// The sending side. Default: any.
+    /// The sending side. Default: any. Example: `{"zone": "zoneA"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Side>,
-    /// The receiving side. Default: any.
+    /// The receiving side. Default: any. Example: `{"service": "db"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Side>,
-    /// The time of the fault, from the start of the load.
+    /// The time of the fault, from the start of the load. Example: `"10s"`.
     pub at: TimeSpan,
-    /// The duration. Default: until the end.
+    /// The duration. Default: until the end. Example: `"5s"`.
     #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<TimeSpan>,
-    /// The interval at which the fault repeats, until the load ends. Default: once.
+    /// The interval at which the fault repeats, until the load ends. Default: once. Example: `"1m"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// The probability of each occurrence, from 0 to 1. Default: 1.
+    /// The probability of each occurrence, from 0 to 1. Default: `1`. Example: `0.5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// The fraction of messages that are lost, from 0 to 1; 1 is a partition.
+    /// The fraction of messages that are lost, from 0 to 1; 1 is a partition. Default: `0`. Example: `0.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// The additional latency.
+    /// The additional latency. Default: `"0s"`. Example: `{"exponential": "2ms"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Distribution>,
-    /// The fraction of messages that arrive twice, from 0 to 1.
+    /// The fraction of messages that arrive twice, from 0 to 1. Default: `0`. Example: `0.05`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<f64>,
 }
@@ -152,13 +153,13 @@ pub struct LinkFault {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// The region, such as us-east-1.
+    /// The region, such as us-east-1. Default: any. Example: `"us-east-1"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// The zone of the region, such as zoneA.
+    /// The zone of the region, such as zoneA. Default: any. Example: `"zoneA"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The service.
+    /// The service. Default: any. Example: `"db"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
 }
@@ -168,20 +169,20 @@ pub struct Side {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AutoscalerDefinition {
-    /// The target utilisation of slots or processors, above 0 and up to 1.
+    /// The target utilisation of slots or processors, above 0 and up to 1. Example: `0.6`.
     pub target: f64,
-    /// The minimum number of instances in each region. Default: 1.
+    /// The minimum number of instances in each region. Default: `1`. Example: `2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<i64>,
-    /// The maximum number of instances in each region.
+    /// The maximum number of instances in each region. Example: `10`.
     pub most: i64,
-    /// The interval between two decisions. Default: 15 s.
+    /// The interval between two decisions. Default: `"15s"`. Example: `"30s"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// The start-up time of an added instance. Default: 30 s.
+    /// The start-up time of an added instance. Default: `"30s"`. Example: `"1m"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<TimeSpan>,
-    /// The time for which there must be too many instances before some are removed. Default: 5 min.
+    /// The time for which there must be too many instances before some are removed. Default: `"5m"`. Example: `"10m"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calm: Option<TimeSpan>,
 }
@@ -192,12 +193,12 @@ pub struct AutoscalerDefinition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HealthCheckDefinition {
-    /// The interval between two checks; an answer must arrive before the next check.
+    /// The interval between two checks; an answer must arrive before the next check. Example: `"5s"`.
     pub every: TimeSpan,
-    /// The number of consecutive checks without an answer that removes an instance. Default: 3.
+    /// The number of consecutive checks without an answer that removes an instance. Default: `3`. Example: `2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<i64>,
-    /// The number of consecutive checks with an answer that restores the instance. Default: 1.
+    /// The number of consecutive checks with an answer that restores the instance. Default: `1`. Example: `2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successes: Option<i64>,
 }

@@ -12,28 +12,28 @@ use std::fmt;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EntryLoad {
-    /// Open loop: requests per second, independent of the response time.
+    /// Open loop: requests per second, independent of the response time. Default: none. Example: `200`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// With a rate: the distribution of the times between requests. Default: constant.
+    /// With a rate: the distribution of the times between requests. Default: `"constant"`. Example: `"poisson"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Closed loop: the number of users, each of whom waits for an answer, thinks, and sends the next
-    /// request.
+    /// Closed loop: the number of users, each of whom waits for an answer, thinks, and sends the next request. Default:
+    /// none. Example: `40`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<i64>,
-    /// With users: the think time. Default: 0.
+    /// With users: the think time. Default: `"0s"`. Example: `{"exponential": "5s"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Distribution>,
-    /// A CSV file of recorded arrivals with a column `time` and optionally `kind`; the path is relative to
-    /// the definition.
+    /// A CSV file of recorded arrivals with a column `time` and optionally `kind`; the path is relative to the
+    /// definition. Default: none. Example: `"arrivals.csv"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
-    /// The weights of the kinds of requests: common, read, write, and endpoints of services. Default: common,
-    /// read and write, one third each.
+    /// The weights of the kinds of requests: common, read, write, and endpoints of services. Default: common, read and
+    /// write, one third each. Example: `{"cart.list": 9, "cart.buy": 1}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, f64>,
-    /// The number of equally likely keys of requests to endpoints. Default: one million.
+    /// The number of equally likely keys of requests to endpoints. Default: `1000000`. Example: `1000`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<i64>,
 }
@@ -75,7 +75,7 @@ pub enum Rate {
     Profile(Vec<RatePoint>),
     /// A curve from a CSV file with the columns `time` and `rate`, interpolated linearly between rows.
     Curve {
-        /// The path of the file, relative to the definition.
+        /// The path of the file, relative to the definition. Example: `"curve.csv"`.
         csv: String,
     },
 }
@@ -85,11 +85,12 @@ pub enum Rate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RatePoint {
-    /// The time of the point, from the start of the load.
+    /// The time of the point, from the start of the load. Example: `"10s"`.
     pub at: TimeSpan,
-    /// Requests per second from this time on.
+    /// Requests per second from this time on. Example: `500`.
     pub rate: f64,
-    /// True: the rate changes linearly from the previous point to this one. False: it changes at once.
+    /// True: the rate changes linearly from the previous point to this one. False: it changes at once. Default: `false`.
+    /// Example: `true`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ramp: bool,
 }

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlacesDefinition {
-    /// The names of regions, in the order in which runs use them.
+    /// The names of regions, in the order in which runs use them. Default: spigo's six. Example: `["paris", "rome"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
-    /// The names of the zones of each region.
+    /// The names of the zones of each region. Default: zoneA, zoneB and zoneC. Example: `["east", "west"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<String>,
-    /// The first two numbers of addresses, for each zone of each region, for example 10.1.
+    /// The first two numbers of addresses, for each zone of each region, for example 10.1. Default: spigo's. Example:
+    /// `[["10.1", "10.2"], ["10.3", "10.4"]]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Vec<String>>,
 }
