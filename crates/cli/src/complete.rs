@@ -63,13 +63,34 @@ fn fish_flags(command: &clap::Command) -> String {
                 .map_or(String::new(), |letter| format!(" -s {letter}"));
             let long = words::name(arg);
             // The name of an architecture may be a path.
-            let files = if long == "arch" { "-r" } else { "-x" };
+            let files = match long {
+                "arch" | "base" => "-r",
+                _ => "-x",
+            };
             format!("complete -c corsair{short} -l {long} {files} -a '(__corsair_values)'\n")
         })
         .collect();
     lines.sort();
     lines.dedup();
+    lines.push(fish_words(command));
     lines.concat()
+}
+
+/// Registers with fish the subcommands that have words of such kinds.
+fn fish_words(command: &clap::Command) -> String {
+    let has_values = |command: &&clap::Command| {
+        let mut words = command.get_positionals();
+        words.any(|arg| Kind::of_word(command.get_name(), words::name(arg)).is_some())
+    };
+    let names: Vec<&str> = command
+        .get_subcommands()
+        .filter(has_values)
+        .map(clap::Command::get_name)
+        .collect();
+    let names = names.join(" ");
+    format!(
+        "complete -c corsair -n '__fish_seen_subcommand_from {names}' -a '(__corsair_values)'\n"
+    )
 }
 
 /// Prints the candidates for the last of these words.
@@ -91,25 +112,44 @@ pub fn answer(words: &[OsString]) {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Architectures,
+    /// Measures of a budget.
+    Budget,
     Config,
+    /// A service, and its fault.
+    Fault,
     Fields,
     Find,
+    Host,
     Kv,
+    /// A measure of requests, or of a kind of them.
+    Measure,
     Slo,
 }
 
 impl Kind {
-    /// Returns the kind of an argument's values, by its name.
-    fn of(argument: &str) -> Option<Kind> {
-        Some(match argument {
-            "arch" | "a" | "b" => Kind::Architectures,
+    /// Returns the kind of a flag's values, by its name.
+    fn of(flag: &str) -> Option<Kind> {
+        Some(match flag {
+            "arch" | "base" => Kind::Architectures,
+            "budget" => Kind::Budget,
             "config" => Kind::Config,
+            "fault" => Kind::Fault,
             "set" => Kind::Fields,
             "find" => Kind::Find,
             "kv" => Kind::Kv,
+            "of" => Kind::Measure,
             "slo" => Kind::Slo,
             _ => return None,
         })
+    }
+
+    /// Returns the kind of a word of a subcommand that is not a flag.
+    fn of_word(subcommand: &str, argument: &str) -> Option<Kind> {
+        match (subcommand, argument) {
+            ("compare", "a" | "b") | ("gate", "files") | (_, "arch") => Some(Kind::Architectures),
+            ("host", _) => Some(Kind::Host),
+            _ => None,
+        }
     }
 }
 
@@ -119,7 +159,12 @@ fn candidates(words: &[String]) -> Vec<Candidate> {
     let Some(line) = Line::read(&root, words) else {
         return Vec::new();
     };
-    let mut found = match Kind::of(&line.argument) {
+    let kind = if line.is_word {
+        Kind::of_word(&line.subcommand, &line.argument)
+    } else {
+        Kind::of(&line.argument)
+    };
+    let mut found = match kind {
         None => line.listed.clone(),
         Some(kind) => of_kind(kind, &line),
     };
@@ -138,10 +183,14 @@ fn of_kind(kind: Kind, line: &Line) -> Vec<Candidate> {
             "chat:".to_owned(),
             "the sending period of pirates and entry points".to_owned(),
         )],
-        Kind::Fields | Kind::Find | Kind::Slo => match definition(line) {
-            Some(text) => of_definition(kind, &text, &line.typed),
-            None => Vec::new(),
-        },
+        Kind::Host => vec![("run".to_owned(), "run a simulation of a file".to_owned())],
+        Kind::Budget => measures(&["p50", "p90", "p99", "p999", "errors"]),
+        Kind::Fault | Kind::Fields | Kind::Find | Kind::Measure | Kind::Slo => {
+            match definition(line) {
+                Some(text) => of_definition(kind, &text, &line.typed),
+                None => Vec::new(),
+            }
+        }
     }
 }
 
@@ -156,10 +205,9 @@ fn definition(line: &Line) -> Option<DefinitionText> {
         Some((flag("arch"), flag("arch-dir")))
     });
     let (arch, directory) = saved.unwrap_or((None, None));
-    let typed = line
-        .given("arch")
-        .or_else(|| line.given("a"))
-        .map(str::to_owned);
+    let names = ["arch", "a", "files"];
+    let typed = names.iter().find_map(|name| line.given(name));
+    let typed = typed.map(str::to_owned);
     let arch = arch.or(typed);
     let arch = arch.as_deref().unwrap_or(BUILT_IN[0].0);
     let directory = directory.as_deref().map_or(line.directory(), Path::new);
@@ -176,23 +224,34 @@ fn of_definition(kind: Kind, text: &DefinitionText, typed: &str) -> Vec<Candidat
         return Vec::new();
     };
     let services = checked.definition().services.iter();
-    if let Kind::Find = kind {
-        return services
-            .map(|service| {
-                (
-                    format!("instances:{}", service.name),
-                    service.package.to_string(),
-                )
-            })
-            .collect();
-    }
+    let each_service = |name: fn(&str) -> String| {
+        let named = services
+            .clone()
+            .map(|service| (name(&service.name), service.package.to_string()));
+        named.collect()
+    };
+    let mut found = match kind {
+        Kind::Find => return each_service(|name| format!("instances:{name}")),
+        Kind::Fault => return each_service(|name| format!("{name}=")),
+        Kind::Slo => measures(&["mean", "p50", "p95", "p99", "errors"]),
+        _ => measures(&["mean", "p50", "p95", "p99"]),
+    };
     let endpoints = services.flat_map(|service| {
         let of_service = move |endpoint: &corsair_arch::EndpointDefinition| {
             (format!("{}.{}", service.name, endpoint.name), String::new())
         };
         service.endpoints.iter().map(of_service)
     });
-    endpoints.collect()
+    found.extend(endpoints);
+    found
+}
+
+/// Returns measures of the answers to all requests.
+fn measures(names: &[&str]) -> Vec<Candidate> {
+    let named = names
+        .iter()
+        .map(|name| ((*name).to_owned(), "of all requests".to_owned()));
+    named.collect()
 }
 
 /// Returns the valid values of `-a`: pirates, built-in architectures and the definitions of a directory.

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::interrupt;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use corsair_arch::input_file::read_bytes;
 use corsair_maelstrom::{LatencyShape, Program, Report, TOPOLOGIES, Test, Topology, nodes};
 use corsair_observe::Replacement;
@@ -46,7 +46,7 @@ pub struct MaelstromArgs {
     #[arg(long, value_name = "MILLIS", default_value_t = 0)]
     latency: u32,
     /// Distribution of latencies: constant, uniform or exponential
-    #[arg(long, value_name = "TYPE", default_value = "constant")]
+    #[arg(long, value_name = "TYPE", default_value = "constant", value_parser = PossibleValuesParser::new(["constant", "uniform", "exponential"]).try_map(|name| name.parse::<LatencyShape>()), hide_possible_values = true)]
     latency_dist: LatencyShape,
     /// Neighbours that broadcast offers: line, grid, tree, tree2, tree3, tree4 or total
     #[arg(long, value_name = "SPEC", default_value = "grid", value_parser = PossibleValuesParser::new(TOPOLOGIES), hide_possible_values = true)]

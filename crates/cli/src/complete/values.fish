@@ -6,4 +6,3 @@ function __corsair_values
     set -q word[1]; or set word ''
     $words[1] __complete $words[2..] $word 2>/dev/null | string replace -r -- '^--?[a-z-]+=' ''
 end
-complete -c corsair -n '__fish_seen_subcommand_from compare' -a '(__corsair_values)'

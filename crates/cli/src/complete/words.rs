@@ -8,8 +8,12 @@ use std::path::Path;
 /// A command line that ends at the cursor.
 #[derive(Debug)]
 pub struct Line {
+    /// The subcommand, or `corsair`.
+    pub subcommand: String,
     /// The name of the argument whose value is typed.
     pub argument: String,
+    /// True if the argument is not a flag.
+    pub is_word: bool,
     /// The part of the last word before the value, for example `--set=`.
     pub before: String,
     /// The part of the value that is already typed.
@@ -53,7 +57,9 @@ impl Line {
         };
         let listed = arg.get_possible_values().into_iter();
         Some(Line {
+            subcommand: reader.command.get_name().to_owned(),
             argument: name(arg).to_owned(),
+            is_word: arg.is_positional(),
             before: before.to_owned(),
             typed: typed.to_owned(),
             listed: listed
@@ -99,7 +105,8 @@ impl<'a> Reader<'a> {
             self.command = subcommand;
         } else if !word.starts_with('-') {
             if let Some(arg) = self.positional() {
-                self.given.insert(name(arg).to_owned(), word.to_owned());
+                let given = self.given.entry(name(arg).to_owned());
+                given.or_insert_with(|| word.to_owned());
             }
             self.positions += 1;
         }
@@ -132,7 +139,9 @@ impl<'a> Reader<'a> {
     /// be repeated.
     fn positional(&self) -> Option<&'a Arg> {
         let mut all = self.command.get_positionals();
-        all.nth(self.positions)
+        let last = self.command.get_positionals().last();
+        let repeated = || last.filter(|arg| matches!(arg.get_action(), ArgAction::Append));
+        all.nth(self.positions).or_else(repeated)
     }
 }
 
@@ -179,6 +188,7 @@ mod tests {
         assert_eq!(read("compare lamp --seeds 3 ne"), is("b", "", "ne"));
         assert_eq!(read("resume saved --set ser"), is("set", "", "ser"));
         assert_eq!(read("compare lamp netflix more"), None);
+        assert_eq!(read("gate new.yaml more"), is("files", "", "more"));
     }
 
     #[test]

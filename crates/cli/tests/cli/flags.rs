@@ -133,6 +133,24 @@ fn values_are_completed_from_the_definition_that_the_line_names() {
         words("compare shop --set=services.cart.count="),
         ["--set=services.cart.count=1"]
     );
+    assert_eq!(words("gate sho"), ["shop"]);
+    assert_eq!(words("gate shop --base lam"), ["lamp"]);
+    assert_eq!(words("gate shop --set services.c"), ["services.cart."]);
+    assert_eq!(words("gate shop --slo cart"), ["cart.list"]);
+    assert_eq!(words("why sho"), ["shop"]);
+    assert_eq!(words("why shop --of c"), ["cart.list"]);
+    assert_eq!(words("why shop --of p9"), ["p95", "p99"]);
+    assert_eq!(words("stability sho"), ["shop"]);
+    assert_eq!(words("stability shop --fault c"), ["cart="]);
+    assert_eq!(words("patch sho"), ["shop"]);
+    assert_eq!(words("hunt --arch=sho"), ["--arch=shop"]);
+    assert_eq!(words("hunt -a shop --budget e"), ["errors"]);
+    assert_eq!(words("maelstrom -w ech"), ["echo"]);
+    assert_eq!(words("maelstrom --latency-dist u"), ["uniform"]);
+    assert_eq!(words("maelstrom --topology tree4"), ["tree4"]);
+    assert_eq!(words("check --model regi"), ["register"]);
+    assert_eq!(words("host r"), ["run"]);
+    assert!(words("import sho").is_empty());
     assert!(words("compare no-such-architecture --set ser").is_empty());
     assert!(words("--seed 4 -j").is_empty());
 }
