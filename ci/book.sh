@@ -4,7 +4,7 @@
 #
 #   ci/book.sh                    all steps
 #   ci/book.sh commands build     only these: commands build test links axe
-#   ci/book.sh --update           runs the commands and writes their output into the pages
+#   ci/book.sh --update [PAGE]    runs the commands and writes their output into the pages
 #
 # The built book is in target/book/html; nothing generated is committed. mdBook is installed from the registry if it is
 # missing.
@@ -26,15 +26,28 @@ mdbook() {
     command mdbook "$@"
 }
 
+# With the feature that reads YAML, as released binaries have it.
 programs() {
-    cargo build --quiet --bin corsair
+    cargo build --quiet -p corsair-cli --features compose
     cargo build --quiet -p corsair-stream -p corsair-courier
+}
+
+# A Python that has the module of the wheel; nothing, and a line that says so, if ci/release.sh has built none.
+python_with_wheel() {
+    if ! compgen -G "$target/release-files/corsair_sim-*-manylinux*.whl" >/dev/null; then
+        echo "left out: the Python programs of the book, which need ci/release.sh wheels" >&2
+        return
+    fi
+    [ -x "$target/book-venv/bin/python" ] || python3 -m venv "$target/book-venv"
+    "$target/book-venv/bin/pip" install --quiet --disable-pip-version-check --no-index --force-reinstall \
+        "$target"/release-files/corsair_sim-*-manylinux*.whl
+    echo "$target/book-venv/bin/python"
 }
 
 # Pictures that the commands draw are part of the book.
 step_commands() {
     programs
-    ci/book/run.py --programs "$target/debug" --pictures "$book/pictures"
+    ci/book/run.py --programs "$target/debug" --python "$(python_with_wheel)" --pictures "$book/pictures"
 }
 
 step_build() {
@@ -76,7 +89,7 @@ step_axe() {
 
 if [ "${1:-}" = --update ]; then
     programs
-    exec ci/book/run.py --programs "$target/debug" --pictures "$book/pictures" --update
+    exec ci/book/run.py --programs "$target/debug" --python "$(python_with_wheel)" --pictures "$book/pictures" --update "${@:2}"
 fi
 . ci/steps.sh
 choose_steps book "$@"

@@ -2,7 +2,8 @@
 """Runs the commands of the book's pages and compares what they print with the text below them.
 
 Every fenced `sh` block is run by bash, all blocks of a page in one folder, `sh,repository` in the repository. A fenced `text` block that follows is its output.
-A block whose info string is `file NAME` is written to that file. `sh,ignore` is not run; a page says why.
+A block whose info string is `file NAME` is written to that file. A `python` block is run by the Python that `--python` names, if any.
+`sh,ignore` is not run; a page says why.
 `--update` writes the output into the page instead.
 """
 
@@ -42,7 +43,7 @@ def normal(text: str) -> str:
     return text.strip()
 
 
-def page(path: pathlib.Path, programs: pathlib.Path, pictures: pathlib.Path, update: bool) -> tuple[int, list[str]]:
+def page(path: pathlib.Path, programs: pathlib.Path, python: str, pictures: pathlib.Path, update: bool) -> tuple[int, list[str]]:
     """Runs a page; returns how many commands ran and what is wrong."""
     text = path.read_text()
     name = path.relative_to(PAGES)
@@ -58,9 +59,10 @@ def page(path: pathlib.Path, programs: pathlib.Path, pictures: pathlib.Path, upd
             end = block.end()
             if " file " in f" {info} ":
                 (pathlib.Path(folder) / info.split("file ")[1].strip()).write_text(body)
-            elif info in ("sh", "sh,repository"):
+            elif info in ("sh", "sh,repository") or info == "python" and python:
+                command = [python, "-c", body] if info == "python" else ["bash", "-euo", "pipefail", "-c", body]
                 done = subprocess.run(
-                    ["bash", "-euo", "pipefail", "-c", body], cwd=ROOT if "repository" in info else folder, env=environment, text=True, timeout=300,
+                    command, cwd=ROOT if "repository" in info else folder, env=environment, text=True, timeout=300,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
                 )  # fmt: skip
                 count += 1
@@ -89,13 +91,14 @@ def page(path: pathlib.Path, programs: pathlib.Path, pictures: pathlib.Path, upd
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=pathlib.Path, required=True)
+    parser.add_argument("--python", default="")
     parser.add_argument("--pictures", type=pathlib.Path, required=True)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("pages", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     total, wrong = 0, []
     for path in [p.resolve() for p in arguments.pages] or sorted(PAGES.rglob("*.md")):
-        count, faults = page(path, arguments.programs.resolve(), arguments.pictures.resolve(), arguments.update)
+        count, faults = page(path, arguments.programs.resolve(), arguments.python, arguments.pictures.resolve(), arguments.update)
         total += count
         wrong += faults
     for fault in wrong:

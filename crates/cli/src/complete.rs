@@ -76,7 +76,7 @@ fn fish_flags(command: &clap::Command) -> String {
     lines.concat()
 }
 
-/// Registers with fish the subcommands that have words of such kinds.
+/// Returns the command that tells fish which subcommands have words of such kinds.
 fn fish_words(command: &clap::Command) -> String {
     let has_values = |command: &&clap::Command| {
         let mut words = command.get_positionals();
