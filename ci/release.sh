@@ -2,7 +2,7 @@
 # Builds what is released, and tests it as a stranger would: without Rust, in an empty root.
 #
 #   ci/release.sh                       all steps
-#   ci/release.sh binaries container    only these: workflow binaries empty_root container units wheels newcomer features
+#   ci/release.sh binaries container    only these: workflow packages install binaries empty_root container units wheels newcomer tracks features
 #   TARGET=aarch64-unknown-linux-musl ci/release.sh binaries
 #
 # Archives and wheels lie in target/release-files, with SHA256SUMS. Nothing is uploaded; see .github/RELEASING.md.
@@ -14,7 +14,7 @@ build=${TARGET:-$host}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 files=$target/release-files
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-all_steps=(workflow binaries empty_root container units wheels newcomer features)
+all_steps=(workflow packages install binaries empty_root container units wheels newcomer tracks features)
 
 # Installs a Debian package if its command is missing.
 need() {
@@ -32,6 +32,23 @@ step_workflow() {
     go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml
 }
 
+# Every crate builds from its package, in the order of their dependencies, and says what the registry and docs.rs ask for.
+step_packages() {
+    cargo publish --workspace --dry-run
+    ci/release/packages.py "$target/package"
+}
+
+# `cargo install` from nothing: without the registry's files, a configuration or a build.
+step_install() {
+    local root
+    root=$(mktemp -d)
+    CARGO_HOME=$root/cargo-home CARGO_TARGET_DIR=$root/target \
+        cargo install --quiet --path crates/cli --features full --root "$root"
+    "$root/bin/corsair" -a netflixoss -d 2 --out "$root" | tail -n 3
+    "$root/bin/corsair" marshal --format sonic --count 10 --time 1 | tail -n 1
+    rm -rf "$root"
+}
+
 # Static binaries, stripped, in archives with completions, manual page and licenses.
 step_binaries() {
     rustup target add "$build"
@@ -44,10 +61,10 @@ step_binaries() {
         export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUSTFLAGS="-C target-feature=+crt-static -C link-self-contained=yes"
         ;;
     esac
-    cargo build --profile dist --target "$build" -p corsair-cli -p corsair-stream -p corsair-courier \
-        --features corsair-cli/full,corsair-stream/tls
+    cargo build --profile dist --target "$build" -p corsair-cli --features full
+    cargo build --profile dist-services --target "$build" -p corsair-stream -p corsair-courier --features corsair-stream/tls
     mkdir -p "$files"
-    local program package output=$target/$build/dist run=()
+    local program package built run=() command=$target/$build/dist/corsair
     if [[ $build == aarch64-* ]] && [ "$(uname -m)" != aarch64 ]; then
         need qemu-aarch64 qemu-user
         run=(qemu-aarch64)
@@ -56,14 +73,16 @@ step_binaries() {
         package=$program-$version-$build
         rm -rf "${files:?}/$package"
         mkdir -p "$files/$package"
-        cp "$output/$program" LICENSE-APACHE LICENSE-MIT CHANGELOG.md "$files/$package/"
+        built=$target/$build/dist-services/$program
+        [ "$program" != corsair ] || built=$command
+        cp "$built" LICENSE-APACHE LICENSE-MIT CHANGELOG.md "$files/$package/"
         if [ "$program" = corsair ]; then
             cp README.md "$files/$package/"
             mkdir "$files/$package/completions"
             for shell in bash zsh fish; do
-                "${run[@]}" "$output/corsair" completions "$shell" >"$files/$package/completions/corsair.$shell"
+                "${run[@]}" "$command" completions "$shell" >"$files/$package/completions/corsair.$shell"
             done
-            "${run[@]}" "$output/corsair" man >"$files/$package/corsair.1"
+            "${run[@]}" "$command" man >"$files/$package/corsair.1"
         else
             cp "crates/${program#corsair-}/README.md" "$files/$package/"
         fi
@@ -72,7 +91,7 @@ step_binaries() {
     done
     (cd "$files" && sha256sum -- *.tar.gz >SHA256SUMS)
     local size
-    size=$(stat -c %s "$output/corsair")
+    size=$(stat -c %s "$command")
     echo "corsair is $size bytes; at most 15,000,000 are allowed"
     [ "$size" -le 15000000 ]
     found_by_binstall
@@ -245,6 +264,21 @@ step_newcomer() {
         /newcomer/examples/book/src/{introduction,gallery,architecture/{start,faults,import,hunt},operate/{start,courier}}.md || status=$?
     umount "$debian/proc" 2>/dev/null || true
     return "$status"
+}
+
+# A stranger with Rust and a clone, in which nothing is built, copies the commands of the tracks that are written in Rust.
+step_tracks() {
+    local clone programs
+    clone=$(mktemp -d)
+    programs=$(mktemp -d)
+    git clone --quiet . "$clone"
+    tar -C "$programs" --strip-components 1 -xzf "$files/corsair-$version-$host.tar.gz"
+    (
+        cd "$clone"
+        CARGO_TARGET_DIR=$clone/target ci/book/run.py --programs "$programs" --pictures "$clone/pictures" \
+            examples/book/src/{actors/start,actors/raft,service/start}.md
+    )
+    rm -rf "$clone" "$programs"
 }
 
 # The table of features in RELEASING.md is true of each artifact that is here.
