@@ -5,7 +5,7 @@
 #   ci/host.sh whole         200 times; also without address randomization, in a filter that refuses personality as
 #                            containers do, and in an empty network namespace, if the system permits them
 #   ci/host.sh real [LOSSES] software of others and our own services (crates/host/real): SQLite and redb through LOSSES
-#                            power losses, TLS, RPC, thread pools, allocators
+#                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
 #                            checkout MIO, because its package has no tests. ci/host/suites.txt lists the exceptions
 #
@@ -72,6 +72,15 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
 os.execv(sys.argv[1], sys.argv[1:])' "$@"
 }
 
+# Fails if a program makes a call that reaches the real network or writes a file.
+only_simulated() {
+    local calls=%network,openat,creat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,truncate
+    command -v strace >/dev/null || { apt-get update -qq && apt-get install -y -qq strace >/dev/null; }
+    strace -f -qq -e trace="$calls" -o "$1.strace" "$1" --test-threads 1 >/dev/null
+    echo -n "$(basename "$1"): "
+    ci/host/strace.py "$1.strace"
+}
+
 wrappers=(env)
 if [ "$mode" = whole ]; then
     setarch -R true 2>/dev/null && wrappers+=("setarch -R") || echo "left out: without address randomization"
@@ -82,7 +91,7 @@ fi
 selection=(-p corsair-host)
 if [ "$mode" = real ]; then
     export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target} POWER_LOSSES=${2:-50}
-    selection=(--manifest-path crates/host/real/Cargo.toml)
+    selection=(--manifest-path crates/host/real/Cargo.toml --workspace)
     rounds=2
 fi
 list=$(programs --tests "${selection[@]}")
@@ -91,6 +100,9 @@ if [ -z "$list" ]; then
     exit 1
 fi
 for program in $list; do
+    if [ "$mode" = whole ]; then
+        case $(basename "$program") in bugs-* | faults-* | hosts-* | services-*) only_simulated "$program" ;; esac
+    fi
     for round in $(seq "$rounds"); do
         wrapper=${wrappers[$((round % ${#wrappers[@]}))]}
         # The namespace has no loopback device, which the observations of the real kernel need.
