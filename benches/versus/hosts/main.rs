@@ -317,12 +317,12 @@ fn main() {
     compare(
         "an hour of three hosts with timers",
         1,
-        own(|| drop(timers(3, Duration::from_secs(3_600)))),
+        own(|| assert!(timers(3, Duration::from_secs(3_600)) > 0)),
     );
     compare(
         "start and end of an idle host",
         1_000,
-        own(|| drop(timers(1_000, Duration::from_millis(10)))),
+        own(|| assert!(timers(1_000, Duration::from_millis(10)) > 0)),
     );
     let kilobytes = timers(1_000, Duration::from_millis(10));
     println!(
