@@ -6,6 +6,8 @@
 #                            containers do, and in an empty network namespace, if the system permits them
 #   ci/host.sh real [LOSSES] software of others and our own services (crates/host/real): SQLite and redb through LOSSES
 #                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
+#   ci/host.sh matrix [SEEDS] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with and without address
+#                            randomization, and in the filter: one digest for each seed
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
 #                            checkout MIO, because its package has no tests. ci/host/suites.txt lists the exceptions
 #
@@ -24,6 +26,21 @@ programs() {
         sed -n 's/.*"kind":\["test"\].*"executable":"\([^"]*\)".*/\1/p'
 }
 
+# Runs a command under a filter that refuses `personality`, as Docker's default profile does.
+without_personality() {
+    python3 -c '
+import ctypes, os, struct, sys
+allow, refuse, personality = 0x7fff0000, 0x00050000 | 1, 135
+code = b"".join(struct.pack("<HBBI", *line) for line in [
+    (0x20, 0, 0, 0), (0x15, 0, 1, personality), (0x06, 0, 0, refuse), (0x06, 0, 0, allow)])
+buffer = ctypes.create_string_buffer(code)
+filter = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer)))
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
+    sys.exit("cannot install a filter: " + os.strerror(ctypes.get_errno()))
+os.execv(sys.argv[1], sys.argv[1:])' "$@"
+}
+
 # Runs the tests of another project as hosts: its name, its directory, and arguments of Cargo.
 suite() {
     local name=$1 directory=$2 root=$PWD
@@ -33,6 +50,25 @@ suite() {
     "$root/ci/host/suites.py" "$target/debug/corsair-host" "$root/ci/host/suites.txt" "$name" "${list[@]}"
     cd "$root"
 }
+
+if [ "$mode" = matrix ]; then
+    export SEEDS=${2:-1000}
+    program=$(programs -p corsair-host --test services)
+    run() { "$@" --nocapture axum_and_hyper_survive_a_kill 2>&1 | grep -o 'digest of seed.*' | sort; }
+    expected=$(run "$program")
+    [ "$(wc -l <<<"$expected")" = "$SEEDS" ] || { echo "matrix: not every seed has a digest" >&2; exit 1; }
+    # Six at once are neighbours of each other.
+    logs=$(mktemp -d)
+    for number in 1 2 3 4 5 6; do run "$program" >"$logs/beside-$number" & done
+    wait
+    ! setarch -R true 2>/dev/null || run setarch -R "$program" >"$logs/fixed"
+    ! without_personality /bin/true 2>/dev/null || run without_personality "$program" >"$logs/filter"
+    for log in "$logs"/*; do
+        diff -q "$log" - <<<"$expected" >/dev/null || { echo "matrix: $(basename "$log") differs" >&2; exit 1; }
+        echo "$(basename "$log"): $SEEDS seeds on 1, 2 and 4 workers have the same digests"
+    done
+    exit
+fi
 
 if [ "$mode" = suites ]; then
     target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -56,21 +92,6 @@ print(*(os.path.dirname(p["manifest_path"]) for p in json.load(sys.stdin)["packa
     fi
     exit
 fi
-
-# Runs a command under a filter that refuses `personality`, as Docker's default profile does.
-without_personality() {
-    python3 -c '
-import ctypes, os, struct, sys
-allow, refuse, personality = 0x7fff0000, 0x00050000 | 1, 135
-code = b"".join(struct.pack("<HBBI", *line) for line in [
-    (0x20, 0, 0, 0), (0x15, 0, 1, personality), (0x06, 0, 0, refuse), (0x06, 0, 0, allow)])
-buffer = ctypes.create_string_buffer(code)
-filter = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer)))
-libc = ctypes.CDLL(None, use_errno=True)
-if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
-    sys.exit("cannot install a filter: " + os.strerror(ctypes.get_errno()))
-os.execv(sys.argv[1], sys.argv[1:])' "$@"
-}
 
 # Fails if a program makes a call that reaches the real network or writes a file.
 only_simulated() {

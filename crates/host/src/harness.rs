@@ -105,12 +105,13 @@ pub fn simulate<O: Outcome>(
 
 /// Runs all seeds of a test.
 fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
-    let chosen = std::env::var("SEED")
-        .ok()
-        .and_then(|seed| seed.parse::<u64>().ok());
-    let seeds = match chosen {
-        Some(seed) => seed..seed + 1,
-        None => options.first_seed..options.first_seed + options.seeds,
+    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
+    let seeds = match number("SEED") {
+        Some(seed) => seed..seed.saturating_add(1),
+        None => {
+            let count = number("SEEDS").unwrap_or(options.seeds);
+            options.first_seed..options.first_seed.saturating_add(count)
+        }
     };
     for seed in seeds {
         let run = |workers| {
