@@ -102,16 +102,16 @@ fn can_follow(new: &Topology, saved: &Topology) -> Result<(), ChangeError> {
         services.map(|service| service.name.clone()).collect()
     };
     if names(new) != names(saved) {
-        return refused("which services there are");
+        return refused("the set of services");
     }
     if new.instances != saved.instances || new.edges != saved.edges {
-        return refused("how many instances there are, and where");
+        return refused("the number and places of instances");
     }
     if new.regions != saved.regions || new.places != saved.places {
         return refused("regions and zones");
     }
     if new.least_latency(LEAST_TRAVEL) < saved.least_latency(LEAST_TRAVEL) {
-        return refused("the shortest latency, if that is to be shorter,");
+        return refused("the shortest latency, if the new one is shorter,");
     }
     for (new, saved) in new.services.iter().zip(&saved.services) {
         let refused = |what: &str| Err(ChangeError::State(format!("{what} of {}", saved.name)));
@@ -122,12 +122,12 @@ fn can_follow(new: &Topology, saved: &Topology) -> Result<(), ChangeError> {
             return refused("the dependencies");
         }
         if new.costs.processors.is_some() != saved.costs.processors.is_some() {
-            return refused("whether processors are shared, a matter");
+            return refused("the sharing of processors");
         }
         let pools = new.policies.iter().zip(&saved.policies);
         let mut pools = pools.map(|(new, saved)| [new, saved].map(|p| p.connections.is_some()));
         if new.policies.len() != saved.policies.len() || pools.any(|[new, saved]| new != saved) {
-            return refused("whether connections are limited, a matter");
+            return refused("the presence of a connection limit");
         }
         if new.script.as_deref().map(shape) != saved.script.as_deref().map(shape) {
             return refused("the steps of the endpoints");
@@ -135,7 +135,7 @@ fn can_follow(new: &Topology, saved: &Topology) -> Result<(), ChangeError> {
         if new.scaler.is_some() != saved.scaler.is_some()
             || new.health_check.is_some() != saved.health_check.is_some()
         {
-            return refused("whether there is an autoscaler or a health check, a matter");
+            return refused("the presence of an autoscaler or a health check");
         }
         if !same_form(new.load.as_ref(), saved.load.as_ref()) {
             return refused("the form of the load and its kinds of requests");

@@ -154,7 +154,7 @@ fn services_of(document: &Map<String, Value>) -> Result<&Map<String, Value>, Str
         None | Some(Value::Object(_)) => None,
         Some(Value::String(version)) => Some(version.clone()),
         Some(Value::Number(version)) => Some(version.to_string()),
-        Some(other) => return Err(format!("the version {other} is none; write \"3\"")),
+        Some(other) => return Err(format!("{other} is not a version; write \"3\"")),
     };
     let major = version.as_deref().map(|v| v.split('.').next().unwrap_or(v));
     match (major, document.get("services")) {
@@ -165,7 +165,7 @@ fn services_of(document: &Map<String, Value>) -> Result<&Map<String, Value>, Str
             Err("\"services\" is not an object; expected services by name".to_owned())
         }
         (Some(other), _) => Err(format!(
-            "compose version '{other}' is unknown; there are 1, 2 and 3"
+            "compose version '{other}' is unknown; the versions are 1, 2 and 3"
         )),
     }
 }

@@ -315,14 +315,14 @@ impl<'de> de::Visitor<'de> for DistributionVisitor {
             other => {
                 let meant = crate::nearest::did_you_mean(other, KINDS);
                 return Err(de::Error::custom(format_args!(
-                    "'{other}' is not a distribution; there are {}{meant}",
+                    "'{other}' is not a distribution; expected one of {}{meant}",
                     KINDS.join(", ")
                 )));
             }
         };
         if let Some(more) = map.next_key::<String>()? {
             return Err(de::Error::custom(format_args!(
-                "a distribution is of one kind, and this is {kind} and {more}; remove one"
+                "a distribution has one kind, but this one has {kind} and {more}; remove one"
             )));
         }
         distribution.check().map_err(de::Error::custom)?;

@@ -88,13 +88,15 @@ pub enum LearnError {
     #[error(transparent)]
     Traces(#[from] TraceError),
     /// No span is a request from outside.
-    #[error("none of {0} spans is a request to a service; give whole traces with spans of servers")]
+    #[error(
+        "none of {0} spans is a request to a service; give complete traces with spans of servers"
+    )]
     NoRequests(u64),
     /// The result is not a valid definition.
-    #[error("what was learned cannot be used: {0}")]
+    #[error("the learned architecture cannot be used: {0}")]
     Definition(#[from] DefinitionError),
     /// The definition has too many instances.
-    #[error("what was learned cannot be run: {0}")]
+    #[error("the learned architecture cannot be run: {0}")]
     Scale(String),
     /// The definition could not be simulated.
     #[error(transparent)]
@@ -175,7 +177,7 @@ pub fn learn_with(
         .collect();
     let mut remarks = described.remarks;
     if options.resamples > 0 && resampled.is_empty() {
-        remarks.push("there are too few traces to say how sure the numbers are".to_owned());
+        remarks.push("there are too few traces for confidence intervals".to_owned());
     }
     Ok(LearnReport {
         numbers: resample::intervals(&described.definition, &resampled),
@@ -217,7 +219,10 @@ impl LearnReport {
     /// # Errors
     /// If the definition is invalid.
     pub fn checked(&self) -> Result<CheckedDefinition, LearnError> {
-        Ok(read_text(&self.definition.to_text(), "what was learned")?)
+        Ok(read_text(
+            &self.definition.to_text(),
+            "the learned definition",
+        )?)
     }
 
     /// Simulates the definition, and compares its response times with the recorded ones.

@@ -207,10 +207,10 @@ impl Load {
             }
         };
         if entry.arrivals.is_some() && entry.rate.is_none() {
-            return Err("arrivals belong to a rate; give one, or leave them out".to_owned());
+            return Err("arrivals need a rate; give one, or leave arrivals out".to_owned());
         }
         if entry.think.is_some() && entry.users.is_none() {
-            return Err("only users think; give their number, or leave think out".to_owned());
+            return Err("think needs users; give their number, or leave think out".to_owned());
         }
         let mix = Mix::new(entry, &mut kinds)?;
         let keys = match entry.keys {
@@ -300,7 +300,7 @@ impl Load {
             }
             if !reached.contains(&service) {
                 return Err(place(format!(
-                    "requests for '{}' do not get there; let the entry point depend on that service, or on a load balancer before it",
+                    "requests for '{}' do not reach that service; let the entry point depend on it, or on a load balancer in front of it",
                     kind.name
                 )));
             }
@@ -423,11 +423,11 @@ mod tests {
             ),
             (
                 r#"{"users": 1, "arrivals": "poisson"}"#,
-                "arrivals belong to a rate; give one, or leave them out",
+                "arrivals need a rate; give one, or leave arrivals out",
             ),
             (
                 r#"{"rate": 1, "think": "1s"}"#,
-                "only users think; give their number, or leave think out",
+                "think needs users; give their number, or leave think out",
             ),
             (
                 r#"{"rate": 1, "requests": {"reed": 1}}"#,

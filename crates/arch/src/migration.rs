@@ -230,7 +230,7 @@ mod tests {
         };
         assert_eq!(
             step(9, asked).unwrap_err().to_string(),
-            "16 % of the 6 instances of service 'turtle' are none; give at least 17 %"
+            "16 % of the 6 instances of service 'turtle' is less than one instance; give at least 17 %"
         );
     }
 

@@ -77,14 +77,16 @@ pub enum SimulateError {
     #[error("a request every {0:?} is too often; give at least 1us")]
     Chat(Duration),
     /// Instances would poll registries without a pause.
-    #[error("registries asked every {0:?} answer nothing else; give at least 1ms")]
+    #[error("registries are asked every {0:?}, which is too often; give at least 1ms")]
     Poll(Duration),
     /// The timeline would have too many slices.
-    #[error("intervals of {0:?} are more than {MOST_SLICES}; give longer ones")]
+    #[error(
+        "intervals of {0:?} are too short: there would be more than {MOST_SLICES}; give longer ones"
+    )]
     Interval(Duration),
     /// A message could arrive after the maximum time.
     #[error(
-        "messages that travel {0:?} are not there when the load begins; give at most {LONGEST_TRAVEL:?}"
+        "a latency of {0:?} is too long, because messages must arrive before the load begins; give at most {LONGEST_TRAVEL:?}"
     )]
     Latency(Duration),
     /// The executor failed.

@@ -201,7 +201,7 @@ impl Policy {
             + hedge.map_or(0, |(_, most)| i64::from(most));
         if attempts > MOST_ATTEMPTS {
             return Err(format!(
-                "{attempts} attempts for one call are too many; give at most {MOST_ATTEMPTS}, first, retries and hedges"
+                "{attempts} attempts for one call are too many; give at most {MOST_ATTEMPTS}, with the first, retries and hedges"
             ));
         }
         let deadline = from.deadline.map(|time| above_zero(time, "a deadline"));
@@ -330,7 +330,7 @@ mod tests {
             ),
             (
                 r#"{"retries": {"most": 30}, "hedge": {"after": "1ms", "most": 3}}"#,
-                "34 attempts for one call are too many; give at most 31, first, retries and hedges",
+                "34 attempts for one call are too many; give at most 31, with the first, retries and hedges",
             ),
             (
                 r#"{"breaker": {"failures": 0, "open": "1s"}}"#,

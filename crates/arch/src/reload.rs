@@ -57,12 +57,12 @@ pub enum ReloadError {
     },
     /// The graph shows services instead of instances.
     #[error(
-        "the node {0} is a whole service: the graph was written with -f; write it without, and reload that"
+        "the node {0} is a complete service, because the graph was written with -f; write it without -f, and reload that graph"
     )]
     Collapsed(String),
     /// The graph does not contain the script of a service.
     #[error(
-        "the node {0} is of the package service, whose scripts are in no graph; run its definition"
+        "the node {0} has the package service, whose scripts are not in graphs; run its definition"
     )]
     Script(String),
 }
@@ -312,7 +312,7 @@ mod tests {
         );
         assert_eq!(
             refusal("x.us-east-1.zoneA.web.karyon", "karyon"),
-            "the node x.us-east-1.zoneA.web.karyon is a whole service: the graph was written with -f; write it without, and reload that"
+            "the node x.us-east-1.zoneA.web.karyon is a complete service, because the graph was written with -f; write it without -f, and reload that graph"
         );
         let two = graph(
             &[

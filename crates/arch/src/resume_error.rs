@@ -48,7 +48,7 @@ pub enum ChangeError {
     State(String),
     /// A fault would begin before the time at which the run was saved.
     #[error(
-        "a fault of {instance} at {at:?} of the load would have been before the run was saved; give a later time"
+        "a fault of {instance} at {at:?} of the load is before the time at which the run was saved; give a later time"
     )]
     Past {
         /// The name of the instance.
@@ -57,8 +57,6 @@ pub enum ChangeError {
         at: std::time::Duration,
     },
     /// The load is not running, so it cannot be scaled.
-    #[error(
-        "the run was saved before its load begins or after it has ended; save it while there is one"
-    )]
+    #[error("the run was saved before its load began or after it ended; save it during the load")]
     NoLoad,
 }

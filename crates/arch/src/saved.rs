@@ -71,7 +71,7 @@ pub(crate) fn load_next<'de, T: State, A: SeqAccess<'de>>(
 }
 
 fn too_little<E: serde::de::Error>() -> E {
-    E::custom("there is too little of it")
+    E::custom("the saved state is too short")
 }
 
 /// Serializes the state of a value.

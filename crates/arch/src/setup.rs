@@ -35,7 +35,7 @@ pub enum SetupError {
     #[error("{0}")]
     Load(String),
     /// The warm-up is not shorter than the run.
-    #[error("a warm-up of {warm_up:?} leaves nothing of {duration:?} to be measured")]
+    #[error("a warm-up of {warm_up:?} leaves no time to measure in a duration of {duration:?}")]
     WarmUp {
         /// The length of the warm-up.
         warm_up: Duration,

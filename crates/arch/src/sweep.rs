@@ -45,7 +45,7 @@ pub enum SweepError {
     #[error("{0} runs are not possible; give 1 to {MOST_RUNS}")]
     Runs(usize),
     /// The first line of a shard's file would be too long.
-    #[error("the values of the fields are too long to stand in every shard's file")]
+    #[error("the values of the fields are too long for the first line of a shard's file")]
     FirstLine,
     /// A point of the grid cannot be run.
     #[error(transparent)]
@@ -55,7 +55,7 @@ pub enum SweepError {
     Simulate(#[from] SimulateError),
     /// The file belongs to another sweep.
     #[error(
-        "{} is not of this sweep, or of another shard of it; name another file, or delete it", .0.display()
+        "{} belongs to another sweep or to another shard; name another file, or delete it", .0.display()
     )]
     OtherFile(PathBuf),
     /// The file cannot be read or written.

@@ -204,7 +204,7 @@ impl Topology {
         all.filter(move |&(_, at)| at >= load).map(move |(what, at)| {
             let [at, load] = [at, load].map(|nanos| TimeSpan(Duration::from_nanos(nanos)));
             format!(
-                "{what} at {at} that does nothing: the load ends at {load}; give -d more, or the fault an earlier time"
+                "{what} at {at} that has no effect, because the load ends at {load}; increase -d, or give the fault an earlier time"
             )
         })
     }

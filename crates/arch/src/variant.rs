@@ -141,7 +141,9 @@ fn set(definition: &mut Value, setting: &Setting) -> Result<(), String> {
                 let Some(number) = named.or(number) else {
                     let names: Vec<String> = entries.iter().filter_map(name).collect();
                     let meant = match did_you_mean(part, names.iter().map(String::as_str)) {
-                        meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
+                        meant if meant.is_empty() => {
+                            format!("; expected one of {}", names.join(", "))
+                        }
                         meant => meant,
                     };
                     let path = &setting.path;

@@ -174,7 +174,7 @@ pub(crate) struct Snapshotter {
 }
 
 impl Snapshotter {
-    /// Makes snapshots as long as the node runs.
+    /// Makes snapshots while the node runs.
     pub async fn run(self, node: Arc<Inner>) {
         let mut said = String::new();
         let mut pause = PAUSE;

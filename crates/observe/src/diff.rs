@@ -24,7 +24,7 @@ pub enum DiffError {
         error: io::Error,
     },
     /// One of the two paths is a directory, and the other is a file.
-    #[error("{} is a directory and {} is a file; give two of a kind", .directory.display(), .file.display())]
+    #[error("{} is a directory and {} is a file; give two files or two directories", .directory.display(), .file.display())]
     TwoKinds {
         /// The path that is a directory.
         directory: PathBuf,
@@ -338,7 +338,7 @@ mod tests {
         write(directory.path(), "x/a.json", "");
         write(directory.path(), "y/b.json", "");
         for (a, b, told) in [
-            ("x", "y/b.json", "give two of a kind"),
+            ("x", "y/b.json", "give two files or two directories"),
             ("x", "nowhere", "cannot read"),
             ("nowhere", "x/a.json", "cannot read"),
             ("x", "y", "no file in common"),

@@ -67,18 +67,18 @@ pub enum ObserveError {
         feature: &'static str,
     },
     /// The system refuses a thread.
-    #[error("cannot start the thread that writes what is observed: {0}")]
+    #[error("cannot start the observer's thread: {0}")]
     Thread(std::io::Error),
     /// This output cannot be saved in a checkpoint.
     #[error("{0} cannot be continued from a checkpoint; leave it out")]
     NotSaved(&'static str),
     /// The state of the output cannot be written.
-    #[error("what is observed cannot be saved: {0}")]
+    #[error("the observer's state cannot be saved: {0}")]
     State(serde_json::Error),
     /// The output cannot continue from the checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::CheckpointError),
     /// The thread that writes has panicked.
-    #[error("the thread that writes what is observed has panicked: {0}")]
+    #[error("the observer's thread has panicked: {0}")]
     Panicked(String),
 }

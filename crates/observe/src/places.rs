@@ -75,9 +75,13 @@ pub enum PlacesError {
         regions * zones
     )]
     TooMany { regions: usize, zones: usize },
-    #[error("there are address ranges for {ranges} regions, and {regions} regions; give as many")]
+    #[error(
+        "there are address ranges for {ranges} regions, but {regions} regions; give a list for each region"
+    )]
     Regions { ranges: usize, regions: usize },
-    #[error("region '{region}' has {ranges} address ranges, and {zones} zones; give as many")]
+    #[error(
+        "region '{region}' has {ranges} address ranges, but {zones} zones; give a range for each zone"
+    )]
     Zones {
         region: String,
         ranges: usize,
@@ -85,7 +89,7 @@ pub enum PlacesError {
     },
     #[error("'{}' is not a range of addresses; write the first two numbers, as 10.1", .0.escape_debug())]
     Range(String),
-    #[error("the address range {0} is there twice; give every zone one of its own")]
+    #[error("the address range {0} is used twice; give each zone a different one")]
     RangeTwice(String),
 }
 
@@ -341,15 +345,15 @@ mod tests {
         );
         assert_eq!(
             refusal(&["a", "b"], &["x"], &[&["10.1"]]),
-            "there are address ranges for 1 regions, and 2 regions; give as many"
+            "there are address ranges for 1 regions, but 2 regions; give a list for each region"
         );
         assert_eq!(
             refusal(&["a"], &["x"], &[&["10.1", "10.2"]]),
-            "region 'a' has 2 address ranges, and 1 zones; give as many"
+            "region 'a' has 2 address ranges, but 1 zones; give a range for each zone"
         );
         assert_eq!(
             refusal(&["a", "b"], &["x"], &[&["10.1"], &["10.1."]]),
-            "the address range 10.1. is there twice; give every zone one of its own"
+            "the address range 10.1. is used twice; give each zone a different one"
         );
         for wrong in ["", "10", "10.1.2", "10.+1", "300.1", "10.1.0.0/24"] {
             assert_eq!(

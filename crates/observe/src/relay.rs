@@ -81,7 +81,7 @@ impl Relay {
     /// If records could not be sent, now or during the run.
     pub fn finish(self) -> io::Result<()> {
         self.lanes.close();
-        let panicked = |_| Err(io::Error::other("what sends records has failed"));
+        let panicked = |_| Err(io::Error::other("the sender of records has failed"));
         self.sender.join().unwrap_or_else(panicked)
     }
 }
@@ -184,7 +184,7 @@ pub struct Source {
 
 /// The data is not a batch of a [`Relay`].
 #[derive(Debug, thiserror::Error)]
-#[error("what another process tells makes no sense: {0}")]
+#[error("the records of another process are invalid: {0}")]
 pub struct RelayError(postcard::Error);
 
 impl Source {

@@ -87,7 +87,7 @@ impl Remote {
         drop(self.queue);
         let sent = self.thread.join().unwrap_or_else(|_| SendResult {
             lost: all,
-            reason: Some("the thread that sends has panicked".to_owned()),
+            reason: Some("the sending thread has panicked".to_owned()),
             sent: 0,
         });
         debug_assert_eq!(sent.sent + sent.lost, all);

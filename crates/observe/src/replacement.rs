@@ -158,9 +158,7 @@ fn create_locked(path: &Path) -> io::Result<File> {
         }
         tries += 1;
         if tries == 10 {
-            return Err(io::Error::other(
-                "another process removes it again and again",
-            ));
+            return Err(io::Error::other("another process keeps removing it"));
         }
     }
 }

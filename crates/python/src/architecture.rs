@@ -21,7 +21,7 @@ pub fn built_in_text(py: Python<'_>, name: &str) -> PyResult<(String, String)> {
             let names = built_ins();
             let meant = match corsair_arch::nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean {near}?"),
-                None => format!("there are {}", names.join(", ")),
+                None => format!("expected one of {}", names.join(", ")),
             };
             let said = format!("there is no built-in architecture '{name}'; {meant}");
             Err(error::definition_text(py, &said))

@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Count, Seed, Span, scale};
 use crate::error;
 use crate::interrupt::watched;
 use crate::recording::Recording;
-use crate::run::{self, RunContext, Job, RunResults, job};
+use crate::run::{self, Job, RunContext, RunResults, job};
 use crate::saved::{self, Owner, SavedCheckpoint};
 use crate::search::settings;
 use corsair::{CancelToken, Executor, Progress, Time};
@@ -305,15 +305,7 @@ impl Live {
                 let recording = recording.unwrap_or_else(PoisonError::into_inner);
                 let recorded = recording.as_ref().map(|recording| recording.save(time));
                 let recorded = recorded.transpose()?.unwrap_or_default();
-                saved::write(
-                    &directory,
-                    self.run,
-                    time,
-                    snapshot,
-                    recorded,
-                    about,
-                    asked,
-                )
+                saved::write(&directory, self.run, time, snapshot, recorded, about, asked)
             })
         })
     }

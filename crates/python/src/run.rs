@@ -11,7 +11,7 @@ use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, Float64Array, UInt64Array};
 use corsair::{Config, Executor, Outcome, Report};
-use corsair_arch::summary::{TopologyNames, ServicesSummary};
+use corsair_arch::summary::{ServicesSummary, TopologyNames};
 use corsair_arch::{
     DefinitionText, Distribution, Geography, LEAST_TRAVEL, LoadText, Package, Places, Plan, Scale,
     Setting, Timeline, Topology, Totals, picture, simulate as simulate_topology,

@@ -129,7 +129,7 @@ pub fn instances(
     if !names.contains(&service) {
         let meant = match corsair_arch::nearest(service, names.iter().copied()) {
             Some(near) => format!("did you mean {near}?"),
-            None => format!("there are {}", names.join(", ")),
+            None => format!("expected one of {}", names.join(", ")),
         };
         return Err(error::value(format_args!(
             "find: there is no service '{service}'; {meant}"
@@ -202,8 +202,7 @@ pub fn compare(
         || corsair_arch::compare(&config, [&a, &b], &plan, seeds as usize),
     )?;
     let compared = compared.map_err(|e| error::simulate(&e))?;
-    let compared =
-        compared.ok_or_else(|| error::failed("stopped before all runs were made"))?;
+    let compared = compared.ok_or_else(|| error::failed("stopped before all runs were made"))?;
     let rows: Vec<ComparedRow> = compared.iter().map(ComparedRow::new).collect();
     let svg = picture::compared(&compared).map_err(error::failed)?;
     Ok((json(&rows)?, svg))

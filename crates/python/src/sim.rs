@@ -5,11 +5,11 @@
 //! attributes, such as `Environment` and `Resource`, have an empty subclass in Python.
 
 mod agenda;
+mod attached_cell;
 mod callbacks;
 mod condition;
 mod environment;
 mod event;
-mod attached_cell;
 mod names;
 mod number;
 mod process;

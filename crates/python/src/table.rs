@@ -49,7 +49,7 @@ impl Table {
             PyKeyError::new_err(match corsair_arch::nearest(name, names.iter().copied()) {
                 Some(near) => format!("there is no column '{name}'; did you mean {near}?"),
                 None => format!(
-                    "there is no column '{name}'; there are {}",
+                    "there is no column '{name}'; expected one of {}",
                     names.join(", ")
                 ),
             })
@@ -128,7 +128,7 @@ impl Table {
         };
         if !(0..rows).contains(&row) {
             return Err(pyo3::exceptions::PyIndexError::new_err(format!(
-                "there is no row {number}; there are {rows}"
+                "there is no row {number}; the table has {rows} rows"
             )));
         }
         let dict = PyDict::new(py);

@@ -45,7 +45,7 @@ def test_a_file_that_the_command_began_is_gone_on_with(queue, tmp_path, command,
     table = corsair.sweep(queue, SET, duration=2, out=begun, progress=seen.append)
     assert begun.read_text() == whole.read_text()
     assert table == corsair.sweep(queue, SET, duration=2)
-    with pytest.raises(ValueError, match="not of this sweep"):
+    with pytest.raises(ValueError, match="belongs to another sweep"):
         corsair.sweep(queue, SET, duration=3, out=begun)
 
 

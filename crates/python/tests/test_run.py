@@ -184,7 +184,7 @@ class Endless:
         ({"load": "poison 300/s"}, ValueError, "load"),
         ({"load": 5}, TypeError, "load"),
         ({"latency": "1ns"}, ValueError, "latency"),
-        ({"latency": 1 << 31}, ValueError, "messages that travel"),
+        ({"latency": 1 << 31}, ValueError, "a latency of"),
         ({"chat": 0}, ValueError, "too often"),
         ({"poll": 0}, ValueError, "registries"),
         ({"interval": "1us"}, ValueError, "intervals"),

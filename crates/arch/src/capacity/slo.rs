@@ -94,11 +94,11 @@ impl Slo {
             meant if meant.is_empty() && kinds.is_empty() => {
                 "; the load has no kinds of requests: give --load with requests".to_owned()
             }
-            meant if meant.is_empty() => format!("; there are {}", kinds.join(", ")),
+            meant if meant.is_empty() => format!("; expected one of {}", kinds.join(", ")),
             meant => meant,
         };
         Err(SloError(format!(
-            "the load has no requests '{}'{meant}",
+            "the load has no kind of request '{}'{meant}",
             wanted.escape_debug()
         )))
     }

@@ -237,7 +237,7 @@ fn files_that_are_none_are_refused_in_a_sentence() {
     );
     assert_eq!(
         refusal("version: '7'\nservices: {a: {image: b}}"),
-        "shop.yml: compose version '7' is unknown; there are 1, 2 and 3"
+        "shop.yml: compose version '7' is unknown; the versions are 1, 2 and 3"
     );
     assert_eq!(refusal("version: '3'"), "shop.yml: there are no services");
     assert_eq!(

@@ -117,14 +117,14 @@ pub enum Problem {
     )]
     Name(String),
     #[error(
-        "the name '{start}…' has {length} bytes; files are named by it: give at most {MAX_NAME}"
+        "the name '{start}…' has {length} bytes; give at most {MAX_NAME}, because files are named by it"
     )]
     LongName { start: String, length: usize },
     #[error("the version '{}' is unknown; write {}{meant}", .version.escape_debug(), VERSIONS.join(" or "))]
     Version { version: String, meant: String },
-    #[error("service '{name}' is there twice; its first is number {first} of \"services\"")]
+    #[error("service '{name}' is defined twice; the first is number {first} of \"services\"")]
     Duplicate { name: String, first: usize },
-    #[error("'{0}' is the name of what is always there; call the service something else")]
+    #[error("'{0}' is a reserved name; call the service something else")]
     Reserved(String),
     #[error("service '{service}' has the unknown package '{package}'{meant}")]
     Package {
@@ -172,10 +172,10 @@ pub enum Problem {
     Share { service: String, share: f64 },
     #[error("a fault of service '{service}' makes it {factor} times as slow; give 1 or more")]
     Factor { service: String, factor: f64 },
-    #[error("a fault of service '{service}' has a factor, which only slow has")]
+    #[error("a fault of service '{service}' has a factor, but only slow has one; remove it")]
     NotSlow { service: String },
     #[error(
-        "a fault of service '{service}' lasts no time; give \"for\" a time above 0s, or leave it out"
+        "a fault of service '{service}' has a duration of 0s; give \"for\" a longer time, or leave it out"
     )]
     NoTime { service: String },
     #[error("'{pair}' is not a pair of regions; write one as {example}{meant}")]
@@ -334,7 +334,7 @@ fn package(service: &ServiceDefinition) -> Result<Package, Problem> {
         .ok_or_else(|| {
             let names: Vec<&str> = known().map(Package::name).collect();
             let meant = match did_you_mean(&service.package, names.iter().copied()) {
-                meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
+                meant if meant.is_empty() => format!("; expected one of {}", names.join(", ")),
                 meant => meant,
             };
             Problem::Package {

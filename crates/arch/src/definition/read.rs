@@ -134,7 +134,7 @@ fn meant(name: &str, directory: &Path) -> String {
     }
     match nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("; did you mean `corsair -a {near}`?"),
-        None => format!("; there are {}", names.join(", ")),
+        None => format!("; expected one of {}", names.join(", ")),
     }
 }
 
@@ -166,7 +166,7 @@ pub fn read_text(text: &str, file: &str) -> Result<CheckedDefinition, Definition
     let definition: Definition = serde_json::from_str(text).map_err(|error| {
         let line = error.line().max(1);
         if error.is_eof() {
-            return broken(file, line, "the text ends in the middle; it is cut off");
+            return broken(file, line, "the text is incomplete; the file is cut off");
         }
         let said = error.to_string();
         let end = said.rfind(" at line ").unwrap_or(said.len());
@@ -281,7 +281,7 @@ fn unknown_key(text: &str) -> Option<(Vec<Step<'static>>, String, String)> {
                 let shown = key.escape_debug();
                 let what = match did_you_mean(key, known.iter().copied()) {
                     meant if meant.is_empty() => format!(
-                        "there is no key \"{shown}\"; there are {}, and notes of your own begin with x-",
+                        "there is no key \"{shown}\"; expected one of {}, or for a note a key that begins with x-",
                         known.join(", ")
                     ),
                     meant => format!("there is no key \"{shown}\"{meant}"),

@@ -334,7 +334,7 @@ pub struct BreakerDefinition {
     pub window: Option<i64>,
     /// The time that the breaker stays open. Example: `"5s"`.
     pub open: TimeSpan,
-    /// The number of attempts that the breaker lets through after that time; if all succeed, it closes. Default: `1`.
+    /// The number of attempts that the breaker lets through after the open time; if all succeed, it closes. Default: `1`.
     /// Example: `3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<i64>,

@@ -100,7 +100,7 @@ fn a_distribution_that_makes_no_sense_is_refused_in_a_sentence() {
         ),
         (
             r#"{"percentiles": {"50": "2ms", "9": "3ms"}}"#,
-            "percentile 50 is smaller than a lower one",
+            "percentile 50 is smaller than a lower percentile",
         ),
         (r#"{"exponentail": "1ms"}"#, "did you mean exponential?"),
         (

@@ -41,7 +41,7 @@ pub(super) fn decompress(mut bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
         };
         let sum = crc32fast::hash(&text[begins..]).to_le_bytes();
         if trailer[..4] != sum {
-            let said = "the checksum of the gzip file is wrong; it was damaged";
+            let said = "the checksum of the gzip file is wrong; the file is damaged";
             return Err(io::Error::new(io::ErrorKind::InvalidData, said));
         }
         bytes = rest;

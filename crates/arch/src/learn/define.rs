@@ -81,7 +81,7 @@ pub(super) fn describe(
         let process = arrivals::process(&times, sampled);
         if process.distance > 0.1 {
             remarks.push(format!(
-                "what comes in at {entry} is none of constant, poisson and uniform: the nearest is off by {:.2}",
+                "arrivals at {entry} are neither constant, poisson nor uniform: the nearest is off by {:.2}",
                 process.distance
             ));
         }
@@ -307,10 +307,13 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
     let one_way = all.iter().filter(one_way).count() as u64;
     let regions: HashSet<u32> = all.iter().map(|made| made.region).collect();
     for (count, what) in [
-        (invocations.orphans, "spans have a parent that is not there"),
+        (
+            invocations.orphans,
+            "spans have a parent that is not in the traces",
+        ),
         (
             invocations.nameless,
-            "calls are of services without a name or spans; they count as work",
+            "calls go to services without a name or spans; they count as work",
         ),
         (
             invocations.cut_off,
@@ -318,11 +321,11 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
         ),
         (
             incomplete,
-            "invocations lack an end, and say nothing of times",
+            "invocations have no end; their times are not used",
         ),
         (
             left_out,
-            "calls are left out: endpoints have too many different ones",
+            "calls are left out: their endpoints make too many different calls",
         ),
         (one_way, "messages from outside are simulated as requests"),
         (
@@ -331,7 +334,7 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
             } else {
                 0
             },
-            "regions become one; how far they are apart is in the latencies",
+            "regions become one region; their distances are in the latencies",
         ),
     ] {
         if count > 0 {
@@ -356,7 +359,7 @@ fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], samp
     let names: Vec<&str> = unlimited.map(|service| service.name.as_str()).collect();
     if !names.is_empty() {
         remarks.push(format!(
-            "nothing waited at {}: limits of their slots were not seen, so that they take any load; record at a higher load, or set concurrency",
+            "no request waited at {}, so their limits are unknown and they take any load; record at a higher load, or set concurrency",
             names.join(", ")
         ));
     }

@@ -155,7 +155,7 @@ impl SpanSet {
                 let said = &said[..said.rfind(" at line ").unwrap_or(said.len())];
                 let what = match error.classify() {
                     serde_json::error::Category::Eof => {
-                        "the text ends in the middle; it is cut off".to_owned()
+                        "the text is incomplete; the file is cut off".to_owned()
                     }
                     serde_json::error::Category::Syntax => {
                         format!("this is not valid JSON: {said}")

@@ -28,7 +28,7 @@ impl Host {
         self.notify_surely(registry, Msg::Register { node: self.index }, cx);
     }
 
-    /// Adds a service that the instance depends on, and asks for it.
+    /// Adds a dependency of the instance, and asks the registries for its instances.
     pub(super) fn depend_on<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
         self.dependencies.push(service);
         self.look_up(service, cx);

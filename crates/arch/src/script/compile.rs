@@ -210,7 +210,7 @@ impl Compiler<'_> {
             self.push(Operation::Chance { done, skip: 0 })?
         } else {
             if cache.ttl.is_some_and(|ttl| ttl.0.is_zero()) {
-                return Err("a cache with a ttl of 0s keeps nothing; give more".to_owned());
+                return Err("a cache with a ttl of 0s keeps no value; give a longer one".to_owned());
             }
             let number = self.script.caches.len();
             self.script.caches.push(CacheKind {
@@ -298,7 +298,7 @@ fn check_keys(step: &StepDefinition) -> Result<(), String> {
             );
         }
         1 => {}
-        _ => return Err("a step does several things; give each a step of its own".to_owned()),
+        _ => return Err("a step does several things; give each a separate step".to_owned()),
     }
     for (is_wrong, what) in [
         (

@@ -46,7 +46,7 @@ impl Endpoints {
                 ));
             }
             if known.iter().any(|known| known == name) {
-                return Err(format!("endpoint '{name}' is there twice"));
+                return Err(format!("endpoint '{name}' is defined twice"));
             }
             if let Some(priority) = endpoint.priority.filter(|p| !(0..=7).contains(p)) {
                 return Err(format!(
@@ -125,7 +125,7 @@ impl Endpoints {
                 let mut names: Vec<&str> = kinds.collect();
                 names.extend(endpoints.map(String::as_str));
                 let meant = match did_you_mean(name, names.iter().copied()) {
-                    meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
+                    meant if meant.is_empty() => format!("; expected one of {}", names.join(", ")),
                     meant => meant,
                 };
                 Err(format!(

@@ -119,9 +119,9 @@ pub struct InstancesSummary {
     pub limit_seconds: Option<f64>,
     /// The objectives in text form.
     pub slos: Vec<String>,
-    /// The smallest sufficient number, if one was found.
+    /// The smallest sufficient number of instances, if one was found.
     pub instances: Option<u32>,
-    /// The numbers that were tried, in ascending order.
+    /// The tried numbers of instances, in ascending order.
     pub points: Vec<InstancesPoint>,
 }
 
@@ -130,7 +130,7 @@ pub struct InstancesSummary {
 pub struct InstancesPoint {
     /// The number of instances.
     pub instances: u32,
-    /// The measurements with this number.
+    /// The measurements with this number of instances.
     #[serde(flatten)]
     pub point: CapacityPoint,
 }

@@ -24,7 +24,7 @@ pub enum RoomError {
         near: Option<String>,
     },
     /// The number is too large.
-    #[error("{service} cannot have {count} instances; {MOST} are the most")]
+    #[error("{service} cannot have {count} instances; the maximum is {MOST}")]
     TooMany {
         /// The name of the service.
         service: String,
@@ -33,7 +33,7 @@ pub enum RoomError {
     },
     /// A graph fixes the connections, so further instances would have no connections.
     #[error(
-        "{service} is of a graph, which says who calls whom: others than its instances would be called by none"
+        "{service} is part of a graph, which fixes the calls between instances; new instances would receive no calls"
     )]
     Graph {
         /// The name of the service.
@@ -41,7 +41,7 @@ pub enum RoomError {
     },
     /// A load is divided among the existing entry points.
     #[error(
-        "{service} is an entry point, of which a run has as many as its definition; change the load instead"
+        "{service} is an entry point, whose number of instances is fixed by its definition; change the load instead"
     )]
     EntryPoint {
         /// The name of the entry point.
@@ -233,7 +233,7 @@ mod tests {
                 .to_string()
         };
         assert!(refused("logn", 5).contains("did you mean login"));
-        assert!(refused("login", 1 << 20).contains("100000 are the most"));
+        assert!(refused("login", 1 << 20).contains("the maximum is 100000"));
         assert!(
             refused("www", 5).contains("entry point"),
             "{}",

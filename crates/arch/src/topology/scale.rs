@@ -37,7 +37,7 @@ pub enum ScaleError {
     },
     /// A service is in too many regions.
     #[error(
-        "service '{service}' would be in {} regions, {regions} for each of {scale}; there are {most}",
+        "service '{service}' would be in {} regions, {regions} for each of {scale}; the maximum is {most}",
         regions * scale
     )]
     ServiceRegions {
@@ -52,7 +52,7 @@ pub enum ScaleError {
     },
     /// The scale is so small that a service disappears.
     #[error(
-        "{percent} % of the {count} instances of service '{service}' are none; give at least {} %",
+        "{percent} % of the {count} instances of service '{service}' is less than one instance; give at least {} %",
         100u64.div_ceil(*count)
     )]
     Nothing {

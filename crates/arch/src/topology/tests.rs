@@ -127,11 +127,11 @@ fn scales_that_leave_nothing_or_too_much_are_refused_by_name() {
     };
     assert_eq!(
         said("lamp", 1, 40),
-        "40 % of the 2 instances of service 'rds-mysql' are none; give at least 50 %"
+        "40 % of the 2 instances of service 'rds-mysql' is less than one instance; give at least 50 %"
     );
     assert_eq!(
         said("lamp", 1, 0),
-        "0 % of the 2 instances of service 'rds-mysql' are none; give at least 50 %"
+        "0 % of the 2 instances of service 'rds-mysql' is less than one instance; give at least 50 %"
     );
     assert_eq!(
         said("lamp", 7, 100),
@@ -149,7 +149,7 @@ fn scales_that_leave_nothing_or_too_much_are_refused_by_name() {
     let checked = read_text(text, "x").unwrap();
     assert_eq!(
         Topology::new(&checked, at(2, 100)).unwrap_err().to_string(),
-        "service 'db' would be in 8 regions, 4 for each of 2; there are 6"
+        "service 'db' would be in 8 regions, 4 for each of 2; the maximum is 6"
     );
 }
 

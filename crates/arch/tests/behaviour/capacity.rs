@@ -189,5 +189,8 @@ fn objectives_of_kinds_means_and_errors_each_limit_the_load() {
         |_| (),
     );
     let said = error.unwrap_err().to_string();
-    assert!(said.starts_with("the load has no requests 'lst'"), "{said}");
+    assert!(
+        said.starts_with("the load has no kind of request 'lst'"),
+        "{said}"
+    );
 }

@@ -134,7 +134,7 @@ fn a_known_definition_is_learned_back_from_its_otlp() {
     // A remark names the services without visible slots.
     assert_eq!(learned.remarks.len(), 1, "{:?}", learned.remarks);
     assert!(
-        learned.remarks[0].starts_with("nothing waited at api, mail, payment-v1"),
+        learned.remarks[0].starts_with("no request waited at api, mail, payment-v1"),
         "{:?}",
         learned.remarks
     );
@@ -246,7 +246,7 @@ fn what_is_no_trace_is_told_with_its_line() {
         ),
         (
             "[{\"traceId\": \"1\",\n\"id\": \"2\"",
-            "/traces.json:2: the text ends in the middle",
+            "/traces.json:2: the text is incomplete",
         ),
         (
             "[{\"traceId\": \"1\", \"id\": \"2\"}]",

@@ -141,7 +141,7 @@ fn no_load_and_too_much_of_it_are_refused() {
     };
     assert_eq!(
         refused(built_in("lamp"), busy),
-        "registries asked every 0ns answer nothing else; give at least 1ms"
+        "registries are asked every 0ns, which is too often; give at least 1ms"
     );
 }
 

@@ -199,7 +199,7 @@ fn stores_that_keep_no_copies_cannot_be_removed() {
     let text = format!(r#"{{"arch": "x", "services": [{services}]}}"#);
     let said = read_text(&text, "x").unwrap_err().to_string();
     assert!(
-        said.ends_with("what a removed store keeps would be lost; add 'db' to its own dependencies, so that others have copies"),
+        said.ends_with("the data of a removed store would be lost; add 'db' to its own dependencies, so that other instances have copies"),
         "{said}"
     );
     assert!(read_text(&text.replace("\"store\"", "\"cache\""), "x").is_ok());

@@ -108,7 +108,7 @@ fn a_call_whose_server_is_missing_is_of_the_service_that_answers_there() {
         found
             .remarks
             .iter()
-            .any(|said| said.starts_with("600 calls are of services without a name")),
+            .any(|said| said.starts_with("600 calls go to services without a name")),
         "{:?}",
         found.remarks
     );

@@ -28,7 +28,7 @@ pub struct CompareArgs {
     /// Load of the second architecture [default: the load of the first]
     #[arg(long, value_name = "LOAD")]
     load_b: Option<String>,
-    /// Number of seeds with which both are run
+    /// Number of seeds; each seed runs both architectures
     #[arg(long, value_name = "N", default_value_t = 10)]
     seeds: usize,
     #[command(flatten)]

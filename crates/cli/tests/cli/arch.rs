@@ -368,8 +368,8 @@ fn faults_after_the_end_of_the_load_are_told() {
     assert_eq!(
         run.stderr.lines().collect::<Vec<_>>(),
         [
-            "corsair: service 'db' has a fault at 4s that does nothing: the load ends at 2s; give -d \
-          more, or the fault an earlier time"
+            "corsair: service 'db' has a fault at 4s that has no effect, because the load ends at 2s; \
+          increase -d, or give the fault an earlier time"
         ]
     );
     assert!(!terminal.run("-a q -d 5").stderr.contains("does nothing"));

@@ -158,7 +158,7 @@ fn definitions_that_are_wrong_are_told_with_file_and_line() {
     );
     assert_eq!(
         definition("b", "{\"arch\": \"b\",\n"),
-        "-a: json_arch/b_arch.json:2: the text ends in the middle; it is cut off"
+        "-a: json_arch/b_arch.json:2: the text is incomplete; the file is cut off"
     );
 }
 

@@ -175,7 +175,7 @@ fn two_runs_do_not_save_to_one_directory() {
     ] {
         let refused = terminal.refuse(second);
         assert!(
-            refused.contains("c is where another run saves itself"),
+            refused.contains("another run saves its checkpoints in "),
             "{refused}"
         );
     }

@@ -99,7 +99,7 @@ fn a_sweep_has_a_line_for_each_run_and_goes_on_where_it_was_stopped() {
     assert!(said.contains("12 of them already there"), "{said}");
     // A file of another sweep is not changed.
     let said = terminal.refuse(&format!("{args} -d 6 --out part.csv"));
-    assert!(said.contains("not of this sweep"), "{said}");
+    assert!(said.contains("belongs to another sweep"), "{said}");
     assert_eq!(terminal.read("part.csv"), all);
 }
 

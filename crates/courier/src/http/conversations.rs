@@ -30,8 +30,8 @@ pub(crate) struct NewConversation {
     #[serde(default)]
     #[schema(min_length = 1, max_length = 256)]
     title: Option<String>,
-    /// True to return the existing pair conversation of the caller and the only recipient, whoever created it; a new
-    /// one is created if there is none.
+    /// If true, returns the existing pair conversation of the caller and the only recipient, and creates one only if
+    /// none exists.
     #[serde(default)]
     pair: bool,
 }

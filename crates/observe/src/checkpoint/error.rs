@@ -19,7 +19,7 @@ pub enum CheckpointError {
     #[error("{0}")]
     Part(String),
     /// Another process is saving a run in the directory.
-    #[error("{} is where another run saves itself; name another directory with --checkpoint-dir", .path.display())]
+    #[error("another run saves its checkpoints in {}; name another directory with --checkpoint-dir", .path.display())]
     Taken {
         /// The directory in use.
         path: PathBuf,
@@ -55,14 +55,14 @@ pub enum CheckpointError {
         error: io::Error,
     },
     /// The directory has no checkpoint.
-    #[error("there is no complete checkpoint in {}; name the directory that --checkpoint-dir has named", .path.display())]
+    #[error("there is no complete checkpoint in {}; name the directory that was given as --checkpoint-dir", .path.display())]
     None {
         /// The directory that was searched.
         path: PathBuf,
     },
     /// A file is missing because another process has written it to another directory.
     #[error(
-        "{} is not there: another process has written it elsewhere; --checkpoint-dir must be a directory that all machines of the run share",
+        "{} is missing, because another process wrote it to another directory; --checkpoint-dir must be a directory that all machines of the run share",
         .path.display()
     )]
     Elsewhere {
@@ -84,7 +84,7 @@ pub enum CheckpointError {
     },
     /// A file has the right length but other contents.
     #[error(
-        "{} is not what was written: its checksum differs; resume from an older checkpoint, or from a copy",
+        "{} is damaged: its checksum differs; resume from an older checkpoint, or from a copy",
         .path.display()
     )]
     Changed {

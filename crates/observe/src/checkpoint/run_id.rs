@@ -58,9 +58,8 @@ impl TryFrom<String> for RunId {
 
     fn try_from(text: String) -> Result<RunId, String> {
         let hash = u64::from_str_radix(&text, 16);
-        hash.map(RunId).map_err(|_| {
-            format!("'{text}' is not the identity of a run; expected 16 hexadecimal digits")
-        })
+        hash.map(RunId)
+            .map_err(|_| format!("'{text}' is not the id of a run; expected 16 hexadecimal digits"))
     }
 }
 

@@ -98,7 +98,7 @@ impl Join {
             let oldest = self.order.pop_front().expect("what is open was opened");
             done.extend(self.open.remove(&oldest));
         }
-        // Most spans end soon. Their entries in the order are removed from time to time, so that the cost of each is
+        // Most spans end soon. Their entries in the order are removed from time to time, so that the cost per span is
         // constant.
         if self.order.len() > 2 * self.open.len() + 1024 {
             self.order.retain(|id| self.open.contains_key(id));

@@ -75,7 +75,7 @@ impl Outlet {
     /// Returns the state that continues this outlet, and its file.
     pub(crate) fn save(&mut self) -> Result<(SavedOutlet, Output), ObserveError> {
         let To::File(file) = &mut self.to else {
-            return Err(ObserveError::NotSaved("what is sent to another system"));
+            return Err(ObserveError::NotSaved("output to another system"));
         };
         let (begun, output) = ContinuedFile::of(&format!("flow.{}", self.format.name()), file)?;
         let elements = self.arrays.lines.has_begun();

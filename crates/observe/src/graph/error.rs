@@ -86,7 +86,7 @@ pub enum GraphError {
     },
     /// An end of an edge is not a node of the graph.
     #[error(
-        "{} has an edge from {from} to {to}, and no node {missing}; add it, or remove the edge", .path.display()
+        "{} has an edge from {from} to {to}, but no node {missing}; add it, or remove the edge", .path.display()
     )]
     NoSuchNode {
         /// The path of the file with the invalid edge.

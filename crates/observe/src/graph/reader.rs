@@ -153,13 +153,13 @@ impl TryFrom<Keys<'_>> for Event {
         // Some writers use empty strings for keys that do not apply.
         let is = |key: &Option<String>| key.as_ref().is_some_and(|text| !text.is_empty());
         if is(&keys.node) {
-            let package = keys.package.ok_or("is a node and has no \"package\"")?;
+            let package = keys.package.ok_or("is a node without \"package\"")?;
             let name = keys.node.unwrap_or_default();
             return Ok(Event::Node(GraphNode { name, package }));
         }
         if is(&keys.edge) || is(&keys.forget) {
             let ends = keys.source.zip(keys.target);
-            let ends = ends.ok_or("is an edge and has no \"source\" or no \"target\"")?;
+            let ends = ends.ok_or("is an edge without \"source\" or \"target\"")?;
             return Ok(if is(&keys.edge) {
                 Event::Edge(ends)
             } else {
@@ -311,7 +311,7 @@ mod tests {
             ),
             (
                 graph("spigo-0.4", r#"{"node":"a"}"#),
-                "event 1 of \"graph\" is a node and has no",
+                "event 1 of \"graph\" is a node without",
             ),
             (
                 graph("spigo-0.4", &[node, node].join(",")),

@@ -27,7 +27,7 @@ class Part:
         def __setattr__(self, name: str, value: Any) -> None:
             if not name.startswith("_") and name not in self._parts and name != "extra":
                 near = nearest_name(name, [*self._parts])
-                meant = f"did you mean {near}?" if near else f"there are {', '.join(self._parts)}"
+                meant = f"did you mean {near}?" if near else f"expected one of {', '.join(self._parts)}"
                 raise AttributeError(f"{type(self).__name__} has no field '{name}'; {meant}")
             object.__setattr__(self, name, value)
 

@@ -89,7 +89,7 @@ class Architecture(Definition):
                 return service
         names = [service.name for service in self.services]
         near = _corsair.nearest_name(name, names)
-        meant = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+        meant = f"did you mean {near}?" if near else f"expected one of {', '.join(names)}"
         raise KeyError(f"there is no service '{name}'; {meant}")
 
     def _ipython_key_completions_(self) -> list[str]:

@@ -130,7 +130,7 @@ class Breaker(Part):
     Fields:
     failures: The fraction of failed attempts that opens the breaker, above 0 and up to 1. Example: 0.5.
     open: The time that the breaker stays open. Example: "5s".
-    probes: The number of attempts that the breaker lets through after that time; if all succeed, it closes.
+    probes: The number of attempts that the breaker lets through after the open time; if all succeed, it closes.
         Default: 1. Example: 3.
     window: The number of most recent attempts that count, up to 1024; the breaker stays closed until that
         number is reached. Default: 20. Example: 100.
@@ -141,8 +141,8 @@ class Breaker(Part):
     open: TimeSpan
     """The time that the breaker stays open. Example: "5s"."""
     probes: int | None = None
-    """The number of attempts that the breaker lets through after that time; if all succeed, it closes. Default: 1.
-    Example: 3.
+    """The number of attempts that the breaker lets through after the open time; if all succeed, it closes.
+    Default: 1. Example: 3.
     """
     window: int | None = None
     """The number of most recent attempts that count, up to 1024; the breaker stays closed until that number is

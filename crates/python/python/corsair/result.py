@@ -276,7 +276,7 @@ class Comparison:
         for row in self.rows:
             if row["name"] == name:
                 return row
-        raise KeyError(f"there is no quantity '{name}'; there are {', '.join(row['name'] for row in self.rows)}")
+        raise KeyError(f"there is no quantity '{name}'; expected one of {', '.join(row['name'] for row in self.rows)}")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)

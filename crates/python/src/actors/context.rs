@@ -311,7 +311,7 @@ impl Context {
             let names = self.observed.keys().map(String::as_str);
             let meant = match corsair_arch::nearest(name, names.clone()) {
                 Some(near) => format!("did you mean {near}?"),
-                None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+                None => format!("expected one of {}", names.collect::<Vec<_>>().join(", ")),
             };
             return Err(PyKeyError::new_err(format!(
                 "nothing was observed as '{name}'; {meant}"
@@ -474,7 +474,9 @@ impl Context {
     fn every(&mut self, period: &Bound<'_, PyAny>, message: Py<PyAny>) -> PyResult<u64> {
         let period = nanos(period)?;
         if period == 0 {
-            return Err(PyValueError::new_err("a period must be at least a nanosecond"));
+            return Err(PyValueError::new_err(
+                "a period must be at least a nanosecond",
+            ));
         }
         self.set_timer(period, message, true)
     }

@@ -120,7 +120,10 @@ impl Kind for Root {
         self.has_spawned.serialize(to)
     }
 
-    fn restore<'de, D: Deserializer<'de>>(from: D, shared: &Arc<SimulationState>) -> Result<Root, D::Error> {
+    fn restore<'de, D: Deserializer<'de>>(
+        from: D,
+        shared: &Arc<SimulationState>,
+    ) -> Result<Root, D::Error> {
         Ok(Root {
             has_spawned: bool::deserialize(from)?,
             shared: Arc::clone(shared),

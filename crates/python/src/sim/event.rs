@@ -1,9 +1,9 @@
 //! Events, which processes wait for.
 
+use super::attached_cell::AttachedCell;
 use super::callbacks::Callbacks;
 use super::condition::Condition;
 use super::environment::{Environment, NORMAL};
-use super::attached_cell::AttachedCell;
 use super::names::Names;
 use super::release;
 use pyo3::exceptions::{

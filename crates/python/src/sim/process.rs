@@ -1,9 +1,9 @@
 //! Processes: generators and coroutines that wait for events.
 
+use super::attached_cell::AttachedCell;
 use super::callbacks::{Callback, Callbacks};
 use super::environment::{Environment, NORMAL, URGENT};
 use super::event::{Event, Value, fresh_exception};
-use super::attached_cell::AttachedCell;
 use super::names::Names;
 use super::release;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};

@@ -173,7 +173,7 @@ impl BaseResource {
         }
     }
 
-    /// Serves puts in the order of their queue, as long as each put allows the next one to be tried.
+    /// Serves the queued puts in order, until a put does not allow the next put to be tried.
     pub fn trigger_put(this: &Bound<'_, BaseResource>) -> PyResult<()> {
         let (overrides, discipline) = {
             let inner = this.borrow_mut();
@@ -193,7 +193,7 @@ impl BaseResource {
         BaseResource::changed(this)
     }
 
-    /// Serves gets in the order of their queue, as long as each get allows the next one to be tried.
+    /// Serves the queued gets in order, until a get does not allow the next get to be tried.
     pub fn trigger_get(this: &Bound<'_, BaseResource>) -> PyResult<()> {
         let (overrides, discipline) = {
             let inner = this.borrow_mut();

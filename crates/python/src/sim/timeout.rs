@@ -1,9 +1,9 @@
 //! Events that are processed when a delay has passed.
 
+use super::attached_cell::{AttachedCell, has_weak_references, is_only_reference};
 use super::callbacks::Callbacks;
 use super::environment::{Environment, NORMAL};
 use super::event::{Event, Value};
-use super::attached_cell::{AttachedCell, has_weak_references, is_only_reference};
 use super::names::Names;
 use super::number::Number;
 use pyo3::exceptions::PyValueError;

@@ -48,11 +48,11 @@ fn check_fault(fault: &Fault, service: &str) -> Result<(), Problem> {
     if fault.kind == FaultKind::Restart {
         if fault.lasting.is_none() {
             return wrong(
-                "restarts for no time; give \"for\", how long an instance is down".to_owned(),
+                "restarts instances for 0s; give \"for\", the downtime of each instance".to_owned(),
             );
         }
     } else if fault.gap.is_some() || fault.drain.is_some() {
-        return wrong("has a gap or a drain, which only restart has; remove it".to_owned());
+        return wrong("has a gap or a drain, but only restart has one; remove it".to_owned());
     }
     check_schedule(fault.every, fault.lasting, fault.probability).or_else(wrong)
 }
@@ -65,11 +65,13 @@ fn check_schedule(
 ) -> Result<(), String> {
     if let Some(every) = every {
         let Some(lasting) = lasting else {
-            return Err(format!("comes every {every} and never ends; give \"for\""));
+            return Err(format!(
+                "repeats every {every} and never ends; give \"for\""
+            ));
         };
         if every <= lasting {
             return Err(format!(
-                "comes every {every} and lasts {lasting}; let it end before"
+                "repeats every {every} and lasts {lasting}; let it end before it repeats"
             ));
         }
     }
@@ -96,7 +98,7 @@ pub(super) fn check_places(
         let mut wrong = known.into_iter().filter_map(|(given, what, names)| {
             let given = given.filter(|&given| names.iter().all(|name| name != given))?;
             let meant = match did_you_mean(given, names.iter().map(String::as_str)) {
-                meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
+                meant if meant.is_empty() => format!("; expected one of {}", names.join(", ")),
                 meant => meant,
             };
             Some(format!(
@@ -129,7 +131,7 @@ pub(super) fn check_places(
                 && packages[names[name.as_str()]] == Package::Denominator
             {
                 return Err(wrong(format!(
-                    "restarts '{name}', which is the outside; leave it out"
+                    "restarts '{name}', which is outside the architecture; leave it out"
                 )));
             }
         }
@@ -148,7 +150,7 @@ pub(super) fn check_places(
         }
         if link.lasting.is_some_and(|lasting| lasting.0.is_zero()) {
             return Err(wrong(
-                "lasts no time; give \"for\" a time above 0s".to_owned(),
+                "has a duration of 0s; give \"for\" a longer time".to_owned(),
             ));
         }
         for (part, what) in [(link.loss, "loss"), (link.duplicate, "duplicate")] {
@@ -181,12 +183,15 @@ pub(super) fn check_keeper(
         let keeps_copies = service.dependencies().contains(&service.name);
         if package.is_storage() && package != Package::Cache && !keeps_copies {
             return wrong(format!(
-                "what a removed {package} keeps would be lost; add '{}' to its own dependencies, so that others have copies",
+                "the data of a removed {package} would be lost; add '{}' to its own dependencies, so that other instances have copies",
                 service.name
             ));
         }
         if service.concurrency.is_none() && service.processors.is_none() {
-            return wrong("how busy instances are is known by their slots or processors; give concurrency or processors".to_owned());
+            return wrong(
+                "utilisation is measured in slots or processors; give concurrency or processors"
+                    .to_owned(),
+            );
         }
         if !(scaler.target > 0.0 && scaler.target <= 1.0) {
             let target = scaler.target;
@@ -201,7 +206,7 @@ pub(super) fn check_keeper(
             && scaler.most <= MAX_COUNT)
         {
             return wrong(format!(
-                "at least {least}, {} in the beginning and at most {} instances are not possible; give numbers from 1 on in this order",
+                "a minimum of {least}, a count of {} and a maximum of {} instances are not possible; give numbers of 1 or more, in ascending order",
                 service.count, scaler.most
             ));
         }
@@ -209,7 +214,7 @@ pub(super) fn check_keeper(
             .every
             .is_some_and(|every| every < TimeSpan(std::time::Duration::from_millis(1)))
         {
-            return wrong("looking more often than every 1ms is not possible".to_owned());
+            return wrong("an interval below 1ms is not possible; give a longer one".to_owned());
         }
     }
     if let Some(check) = &service.health_check {
@@ -220,7 +225,7 @@ pub(super) fn check_keeper(
             ));
         }
         if check.every < TimeSpan(std::time::Duration::from_millis(1)) {
-            return wrong("asking more often than every 1ms is not possible".to_owned());
+            return wrong("an interval below 1ms is not possible; give a longer one".to_owned());
         }
         for (number, what) in [(check.failures, "failures"), (check.successes, "successes")] {
             if let Some(number) = number.filter(|number| !(1..=1_000_000).contains(number)) {

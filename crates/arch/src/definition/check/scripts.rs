@@ -53,7 +53,8 @@ pub(super) fn check_queue(
         }
     }
     if service.queue.is_some() && service.concurrency.is_none() {
-        let what = "nothing waits where concurrency is not limited; give it, or remove queue";
+        let what =
+            "without a limit of concurrency no request waits; give concurrency, or remove queue";
         return Err(("queue", what.to_owned()));
     }
     if let Some(queue) = &service.queue {
@@ -70,13 +71,13 @@ pub(super) fn check_queue(
         if is_empty(queue.patience) {
             return Err((
                 "queue",
-                "a patience of 0s lets nothing wait; give \"size\" 0".to_owned(),
+                "with a patience of 0s no request waits; give \"size\" 0 instead".to_owned(),
             ));
         }
         if is_empty(queue.codel.map(|codel| codel.interval)) {
             return Err((
                 "queue",
-                "an interval of 0s is not possible; give more".to_owned(),
+                "an interval of 0s is not possible; give a longer one".to_owned(),
             ));
         }
     }

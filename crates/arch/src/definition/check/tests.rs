@@ -40,7 +40,7 @@ fn an_unknown_package_is_told_with_its_line_and_the_nearest_right_name() {
     let text = with(&[r#"{"name": "web", "package": "unknown"}"#]);
     assert_eq!(
         refusal(&text),
-        "shop.json:3: service 'web' has the unknown package 'unknown'; there are pirate, \
+        "shop.json:3: service 'web' has the unknown package 'unknown'; expected one of pirate, \
          denominator, elb, zuul, karyon, monolith, staash, store, cache, volume, priamCassandra, \
          riak, service"
     );
@@ -50,7 +50,7 @@ fn an_unknown_package_is_told_with_its_line_and_the_nearest_right_name() {
 fn a_duplicate_service_is_told_with_where_its_first_is() {
     assert_eq!(
         refusal(&with(&[STORE, STORE])),
-        "shop.json:4: service 'db' is there twice; its first is number 1 of \"services\""
+        "shop.json:4: service 'db' is defined twice; the first is number 1 of \"services\""
     );
 }
 
@@ -104,7 +104,7 @@ fn numbers_out_of_range_are_told_with_the_range() {
     );
     assert_eq!(
         one(r#""faults": [{"kind": "kill", "at": "1s", "factor": 2}]"#),
-        "a fault of service 'db' has a factor, which only slow has"
+        "a fault of service 'db' has a factor, but only slow has one; remove it"
     );
 }
 
@@ -131,7 +131,7 @@ fn victims_names_and_pairs_of_regions_are_checked() {
     );
     assert_eq!(
         refusal(&with(&[r#"{"name": "eureka", "package": "store"}"#])),
-        "shop.json:3: 'eureka' is the name of what is always there; call the service something else"
+        "shop.json:3: 'eureka' is a reserved name; call the service something else"
     );
     let text = with(&[STORE]).replacen(
         "{",
@@ -167,7 +167,7 @@ fn no_service_asks_a_denominator() {
 fn broken_and_cut_off_text_is_told_with_its_line() {
     assert_eq!(
         refusal("{\"arch\": \"shop\",\n\"services\": ["),
-        "shop.json:2: the text ends in the middle; it is cut off"
+        "shop.json:2: the text is incomplete; the file is cut off"
     );
     assert_eq!(
         refusal("{\"arch\": \"shop\",\nservices: []}"),
@@ -197,12 +197,12 @@ fn unknown_keys_are_refused_but_for_those_that_begin_with_x() {
     assert!(said.contains("there is no key \"$schema\""), "{said}");
     let said = refusal(&with(&[r#"{"name": "db", "package": "store", "zzz": 1}"#]));
     assert!(
-        said.starts_with("shop.json:3: there is no key \"zzz\"; there are name, machine, "),
+        said.starts_with("shop.json:3: there is no key \"zzz\"; expected one of name, machine, "),
         "{said}"
     );
     let said = refusal(&with(&[STORE]).replacen("{", "{\"qqq\": 1, ", 1));
     assert!(
-        said.starts_with("shop.json:1: there is no key \"qqq\"; there are arch, version, "),
+        said.starts_with("shop.json:1: there is no key \"qqq\"; expected one of arch, version, "),
         "{said}"
     );
 }
@@ -218,8 +218,8 @@ fn unknown_versions_long_names_and_line_breaks_are_refused_in_a_line() {
     let long = format!(r#"{{"name": "{}", "package": "store"}}"#, "x".repeat(400));
     assert_eq!(
         refusal(&with(&[&long])),
-        "shop.json:3: the name 'xxxxxxxxxxxxxxxxxxxx…' has 400 bytes; files are named by it: \
-         give at most 100"
+        "shop.json:3: the name 'xxxxxxxxxxxxxxxxxxxx…' has 400 bytes; give at most 100, \
+         because files are named by it"
     );
     assert_eq!(
         refusal(&with(&[r#"{"name": "a\nb", "package": "store"}"#])),
@@ -246,7 +246,7 @@ fn a_fault_lasts_some_time() {
         "faults": [{"kind": "kill", "at": "1s", "for": "0s"}]}"#]);
     assert_eq!(
         refusal(&text),
-        "shop.json:4: a fault of service 'db' lasts no time; give \"for\" a time above 0s, or \
+        "shop.json:4: a fault of service 'db' has a duration of 0s; give \"for\" a longer time, or \
          leave it out"
     );
 }
@@ -316,7 +316,7 @@ fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest
         ),
         (
             r#"{"work": "1ms", "call": "db"}"#,
-            "endpoint 'get': a step does several things; give each a step of its own",
+            "endpoint 'get': a step does several things; give each a separate step",
         ),
         (
             r#"{"work": "1ms", "times": 2}"#,
@@ -356,7 +356,7 @@ fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest
         ),
         (
             r#""endpoints": [{"name": "a"}, {"name": "a"}]"#,
-            "endpoint 'a' is there twice",
+            "endpoint 'a' is defined twice",
         ),
         (
             r#""endpoints": [{"name": "a", "priority": 9}]"#,
@@ -373,7 +373,7 @@ fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest
         ),
         (
             r#""queue": {"size": 3}"#,
-            "nothing waits where concurrency is not limited; give it, or remove queue",
+            "without a limit of concurrency no request waits; give concurrency, or remove queue",
         ),
         (
             r#""processors": 0"#,
@@ -446,11 +446,11 @@ fn faults_of_places_and_links_that_make_no_sense_are_told() {
         ),
         (
             r#""links": [{"at": "1s", "loss": 1, "every": "2s"}],"#,
-            "link 1 comes every 2s and never ends; give \"for\"",
+            "link 1 repeats every 2s and never ends; give \"for\"",
         ),
         (
             r#""links": [{"at": "1s", "loss": 1, "every": "2s", "for": "2s"}],"#,
-            "link 1 comes every 2s and lasts 2s; let it end before",
+            "link 1 repeats every 2s and lasts 2s; let it end before it repeats",
         ),
     ] {
         let said = refusal(&at_top(top, ""));
@@ -460,11 +460,11 @@ fn faults_of_places_and_links_that_make_no_sense_are_told() {
     for (fields, what) in [
         (
             r#", "faults": [{"kind": "restart", "at": "1s"}]"#,
-            "a fault restarts for no time; give \"for\", how long an instance is down",
+            "a fault restarts instances for 0s; give \"for\", the downtime of each instance",
         ),
         (
             r#", "faults": [{"kind": "kill", "at": "1s", "gap": "1s"}]"#,
-            "a fault has a gap or a drain, which only restart has; remove it",
+            "a fault has a gap or a drain, but only restart has one; remove it",
         ),
         (
             r#", "faults": [{"kind": "kill", "at": "1s", "probability": 7}]"#,
@@ -472,11 +472,11 @@ fn faults_of_places_and_links_that_make_no_sense_are_told() {
         ),
         (
             r#", "autoscaler": {"target": 0.5, "most": 9}"#,
-            "how busy instances are is known by their slots or processors; give concurrency or processors",
+            "utilisation is measured in slots or processors; give concurrency or processors",
         ),
         (
             r#", "concurrency": 1, "autoscaler": {"target": 0.5, "most": 2}"#,
-            "at least 1, 3 in the beginning and at most 2 instances are not possible; give numbers from 1 on in this order",
+            "a minimum of 1, a count of 3 and a maximum of 2 instances are not possible; give numbers of 1 or more, in ascending order",
         ),
         (
             r#", "concurrency": 1, "autoscaler": {"target": 2, "most": 9}"#,
@@ -484,7 +484,7 @@ fn faults_of_places_and_links_that_make_no_sense_are_told() {
         ),
         (
             r#", "health_check": {"every": "0s"}"#,
-            "asking more often than every 1ms is not possible",
+            "an interval below 1ms is not possible; give a longer one",
         ),
     ] {
         let said = refusal(&at_top("", fields));

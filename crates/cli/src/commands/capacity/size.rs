@@ -51,7 +51,7 @@ pub fn run(run: &SizeSearch<'_>, find: &str, console: &Console) -> Result<()> {
     if !names.contains(&service) {
         let meant = match nearest(service, names.iter().copied()) {
             Some(near) => format!("did you mean {near}?"),
-            None => format!("there are {}", names.join(", ")),
+            None => format!("expected one of {}", names.join(", ")),
         };
         bail!("--find: there is no service '{service}'; {meant}");
     }

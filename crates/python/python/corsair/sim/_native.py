@@ -22,7 +22,7 @@ class EmptySchedule(Exception):
 
 
 class StopSimulation(Exception):
-    """Ends `Environment.run`, which returns the argument."""
+    """Ends `Environment.run`, which returns the exception's argument."""
 
     @classmethod
     def callback(cls, event: Event) -> None:

@@ -36,7 +36,7 @@ class Replications:
         """Returns the results with this name, one for each run."""
         if name not in self._values:
             near = _corsair.nearest_name(name, self.names)
-            meant = f"did you mean {near}?" if near else f"there are {', '.join(self.names)}"
+            meant = f"did you mean {near}?" if near else f"expected one of {', '.join(self.names)}"
             raise KeyError(f"the model returns no '{name}'; {meant}")
         return self._values[name]
 

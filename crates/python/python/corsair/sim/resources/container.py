@@ -1,4 +1,4 @@
-"""Amounts of something homogeneous."""
+"""Containers of a homogeneous quantity, such as water or fuel."""
 
 from __future__ import annotations
 
