@@ -150,6 +150,10 @@ impl Sim {
         match self.0 {}
     }
 
+    pub fn counters(&self) -> std::collections::BTreeMap<String, u64> {
+        match self.0 {}
+    }
+
     pub fn totals(&self) -> (u64, u64) {
         match self.0 {}
     }
@@ -170,6 +174,14 @@ impl Net {
     }
 
     pub fn name(&self) -> String {
+        match self.0 {}
+    }
+
+    pub fn below(&self, _: u32) -> u32 {
+        match self.0 {}
+    }
+
+    pub fn count(&self, _: &str, _: u64) {
         match self.0 {}
     }
 

@@ -416,6 +416,11 @@ impl Kernel {
         }
     }
 
+    /// Returns a random number below `bound`, which is not 0.
+    pub(crate) fn random_below(&mut self, bound: u32) -> u32 {
+        self.random.below(bound as usize) as u32
+    }
+
     /// Records how the program ended. The first ending counts.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.channel.end(ending);

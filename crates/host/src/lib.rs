@@ -61,6 +61,7 @@ mod filesystem;
 mod harness;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod heap;
+mod host;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod image;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -108,6 +109,7 @@ pub use disk::Disk;
 pub use elsewhere::{Datagrams, Listener, Net, Stream};
 pub use error::SimError;
 pub use fault::Fault;
+pub use host::Host;
 pub use log::Line;
 pub use options::{Options, Outcome};
 pub use state::{HostId, HostState};

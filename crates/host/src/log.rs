@@ -20,6 +20,16 @@ pub struct Line {
     pub text: String,
 }
 
+/// The number of the stream of counters, beside standard output and error.
+pub(crate) const COUNTERS: u8 = 3;
+
+/// Returns the bytes that add to a counter, for the stream of counters.
+pub(crate) fn counter(name: &str, count: u64) -> Vec<u8> {
+    let mut bytes = count.to_le_bytes().to_vec();
+    bytes.extend_from_slice(name.as_bytes());
+    bytes
+}
+
 /// Passes a record of bytes that a thread has written to `append`.
 pub(crate) fn write_record(
     now: u64,
@@ -43,6 +53,7 @@ pub(crate) struct Lines {
     /// Unfinished lines by thread and stream, with the time of the last write.
     open: BTreeMap<(u32, u8), (u64, Vec<u8>)>,
     finished: Vec<Line>,
+    counters: BTreeMap<String, u64>,
 }
 
 impl Lines {
@@ -50,6 +61,10 @@ impl Lines {
     pub(crate) fn take(&mut self, host: usize, records: &[u8]) {
         let mut reader = Reader(records);
         while let Some((time, thread, stream, bytes)) = record(&mut reader) {
+            if stream == COUNTERS {
+                self.count(bytes);
+                continue;
+            }
             for part in bytes.split_inclusive(|&byte| byte == b'\n') {
                 let open = self.open.entry((thread, stream)).or_default();
                 open.0 = time;
@@ -62,6 +77,21 @@ impl Lines {
                 }
             }
         }
+    }
+
+    /// Adds to the counter that [`counter`] has encoded.
+    fn count(&mut self, bytes: &[u8]) {
+        let mut reader = Reader(bytes);
+        if let Some(count) = reader.u64() {
+            let name = String::from_utf8_lossy(reader.0).into_owned();
+            let counter = self.counters.entry(name).or_default();
+            *counter = counter.saturating_add(count);
+        }
+    }
+
+    /// Returns the counters of the host's programs.
+    pub(crate) fn counters(&self) -> &BTreeMap<String, u64> {
+        &self.counters
     }
 
     fn finish(&mut self, host: usize, key: (u32, u8)) {

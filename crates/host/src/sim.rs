@@ -471,6 +471,20 @@ impl Sim {
         self.run.as_ref().map_or(String::new(), ActiveRun::log)
     }
 
+    /// Returns the counters of all programs and actors ([`Host::count`](crate::Host::count)), by name.
+    ///
+    /// `corsair_hunt::Properties::of_counters` reads them as properties.
+    pub fn counters(&self) -> BTreeMap<String, u64> {
+        let mut all = BTreeMap::new();
+        for record in self.run.iter().flat_map(|run| run.records.iter()) {
+            let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            for (name, count) in record.lines.counters() {
+                *all.entry(name.clone()).or_insert(0) += count;
+            }
+        }
+        all
+    }
+
     /// Returns the current virtual time.
     pub fn now(&self) -> Time {
         self.run

@@ -163,14 +163,21 @@ impl Properties {
     /// Collects the properties of a run that was ended early, without [`eventually!`](crate::eventually), which such a
     /// run cannot decide.
     pub fn of_part(report: &Report) -> Properties {
+        let counters = report.probes.counters.iter();
+        Properties::of_counters(counters.map(|(name, count)| (name.as_ref(), *count)))
+    }
+
+    /// Collects the properties of counters, such as those of real programs in a simulation of hosts, without
+    /// [`eventually!`](crate::eventually).
+    pub fn of_counters<'a>(counters: impl IntoIterator<Item = (&'a str, u64)>) -> Properties {
         let mut all = Properties::default();
-        for (name, count) in &report.probes.counters {
+        for (name, count) in counters {
             if let Some(name) = name.strip_prefix("always held: ") {
-                all.add(name, false, *count, 0);
+                all.add(name, false, count, 0);
             } else if let Some(name) = name.strip_prefix("always violated: ") {
-                all.add(name, false, 0, *count);
+                all.add(name, false, 0, count);
             } else if let Some(name) = name.strip_prefix("sometimes: ") {
-                all.add(name, true, *count, 0);
+                all.add(name, true, count, 0);
             }
         }
         all

@@ -126,6 +126,16 @@ impl Net {
         state.uplink.world.hosts[state.uplink.host].name.clone()
     }
 
+    /// Returns a random number below `bound`, which is not 0.
+    pub fn below(&self, bound: u32) -> u32 {
+        self.state().random.below(bound)
+    }
+
+    /// Adds to a counter of the simulation, as [`Host::count`](crate::Host::count) does in a program.
+    pub fn count(&self, name: &str, count: u64) {
+        self.record(crate::log::COUNTERS, &crate::log::counter(name, count));
+    }
+
     /// Writes a line to the log of the simulation.
     pub fn log(&self, text: &str) {
         self.write_log(1, text);
@@ -136,10 +146,13 @@ impl Net {
     }
 
     fn write_log(&self, stream: u8, text: &str) {
+        self.record(stream, format!("{text}\n").as_bytes());
+    }
+
+    fn record(&self, stream: u8, bytes: &[u8]) {
         let state = self.state();
-        let line = format!("{text}\n");
         let host = state.uplink.host;
-        crate::log::write_record(state.now, 0, stream, line.as_bytes(), |record| {
+        crate::log::write_record(state.now, 0, stream, bytes, |record| {
             state.uplink.record().lines.take(host, record);
         });
     }
