@@ -164,7 +164,7 @@ impl Properties {
     /// run cannot decide.
     pub fn of_part(report: &Report) -> Properties {
         let counters = report.probes.counters.iter();
-        Properties::of_counters(counters.map(|(name, count)| (name.as_ref(), *count)))
+        Properties::of_counters(counters.map(|(name, count)| (*name, *count)))
     }
 
     /// Collects the properties of counters, such as those of real programs in a simulation of hosts, without
