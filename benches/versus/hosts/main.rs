@@ -1,7 +1,7 @@
-//! The same services on `corsair-host`, where they run as they are, and on turmoil, whose sockets they import. It prints
-//! the wall-clock time of each task, the median of several runs that take turns.
+//! Runs the same services on `corsair-host`, where they need no change, and on turmoil, where they must import its
+//! sockets. Prints the median wall-clock time of each task; the runs of the two simulators alternate.
 //!
-//! turmoil's ticks are a millisecond, its default: the timers of tokio, by which it advances, are not finer. The simulated
+//! turmoil advances in ticks of a millisecond, its default, because tokio's timers are not finer. The simulated
 //! kernel of `corsair-host` has a resolution of a nanosecond.
 #![allow(clippy::print_stdout, reason = "prints what it measures")]
 

@@ -83,7 +83,7 @@ const FIRST_LOOK: usize = 4;
 const LEAST_REQUESTS: f64 = 1_000.0;
 /// A run measures at least this number of requests beyond a percentile.
 const LEAST_BEYOND: f64 = 20.0;
-/// A run lasts at least this many times the longest limit, so that queues that grow are seen.
+/// A run lasts at least this many times the longest limit, so that growing queues are noticed.
 const LEAST_LIMITS: u32 = 50;
 /// The length of a run is computed as if longer limits were this long.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -248,7 +248,7 @@ fn extended(
     let limit = limits.map(|slo| slo.most).fold(0.0, f64::max);
     let limit = Duration::from_secs_f64(limit).min(LONGEST);
     if rules.is_fixed || !changed.is_steady() {
-        // Requests without an answer are older than every limit at the end.
+        // At the end of the run, unanswered requests are older than every limit.
         return Ok(Some(Plan {
             drain: plan.drain.max(limit * 2),
             ..plan.clone()

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`document`] | reads files and directories, within bounds |
 //! | [`kubernetes`], [`istio`], [`envoy`], [`compose`], [`k6`] | a format each: its table of fields, and what it reads into a [`System`] |
-//! | [`system`] | what all formats say of a system |
+//! | [`system`] | the contents that all formats share |
 //! | [`calls`], [`build`] | who calls whom, and the definition that follows |
 //! | [`overlay`], [`traces`] | another definition, such as a learned one, with the replicas, limits and policies of the manifests |
 //!
@@ -47,7 +47,7 @@ trait Format: Sync {
     fn name(&self) -> &'static str;
     /// True if a document has this format.
     fn knows(&self, document: &Value) -> bool;
-    /// Returns the table of its fields with their effects.
+    /// Returns the table of the format's fields with their effects.
     fn fields(&self) -> &'static [Field];
     /// Returns the kind and the name of a document.
     fn title(&self, document: &Value) -> (String, String);
@@ -75,7 +75,7 @@ pub struct ImportOptions {
     pub name: String,
     /// The processor time of a request at each service, exponentially distributed.
     pub work: Duration,
-    /// Requests per second at each entry point that has no load of its own.
+    /// Requests per second at each entry point for which the manifests contain no load.
     pub rate: f64,
     /// Traces of the same system, from which its structure and times are learned.
     pub traces: Vec<PathBuf>,
@@ -244,7 +244,7 @@ pub fn import(files: &[PathBuf], options: &ImportOptions) -> Result<Imported, Im
     if !options.traces.is_empty() {
         traces::learn_from(&mut imported, options)?;
     }
-    // What is written can be run: it is checked as every other definition is.
+    // Checks that the written definition can be read again and run.
     let written = imported.definition.to_text();
     read_text(&written, "the imported definition").map_err(DefinitionError::without_line)?;
     Ok(imported)

@@ -380,7 +380,7 @@ fn class(missed: &[bool], rules: &MapRules, length: Duration) -> Trial {
     let of = |time: Duration| (time.as_nanos() / rules.interval.as_nanos()) as usize;
     let most = |some: &[bool]| some.iter().filter(|missed| **missed).count() * 2 > some.len();
     let (begins, ends) = (of(rules.at), of(rules.at + length));
-    // The first interval has the start of the system in it.
+    // The first interval is skipped, because it contains the start of the system.
     let before = missed.get(1..begins).unwrap_or_default();
     if most(before) {
         return (Stability::Degraded, None);
@@ -394,7 +394,7 @@ fn class(missed: &[bool], rules: &MapRules, length: Duration) -> Trial {
     if recovered >= windows.len() {
         return (Stability::Metastable, None);
     }
-    // The first window that is met begins among intervals that miss: up to half of it.
+    // Up to half of the intervals of the first window that is met may still miss their objectives.
     let first = &after[recovered..];
     let still = first.iter().take_while(|missed| **missed).count();
     let intervals = recovered + still;

@@ -116,8 +116,8 @@ pub struct Remedy {
     pub value: Estimate,
     /// The change of the value, estimated from the differences of runs with the same seed.
     pub difference: Estimate,
-    /// The change of the share of requests that fail. It shows whether the value is lower only because calls fail at
-    /// once.
+    /// The change of the share of requests that fail. If this share grows, the value may be lower only because calls
+    /// fail at once.
     pub errors: Estimate,
 }
 
@@ -232,7 +232,7 @@ pub fn why(
     let changes = remedies::candidates(text, &topology, &contributions);
     let mut tried = Vec::new();
     for (what, text) in changes.into_iter().take(rules.remedies) {
-        // What a change contradicts elsewhere in the definition cannot be tried.
+        // A change that makes the definition inconsistent cannot be tried.
         let Ok(changed) = self::topology(&text, load, rules.scale) else {
             continue;
         };
@@ -347,7 +347,7 @@ fn explain(
         return Ok(None);
     };
     let least = match slo.measure {
-        // Histograms have three digits: the percentile's own request is one of the slow ones.
+        // Histograms have three digits, so the limit is lowered a little to include the request at the percentile.
         SloMeasure::Percentile(_) if value.time.is_finite() => (value.time * 1e9 * 0.998) as u64,
         _ => 0,
     };
@@ -376,7 +376,7 @@ fn kinds(topology: &Topology, wanted: &str) -> Vec<(u32, u64)> {
     found
 }
 
-/// Returns the parts of all runs, the largest first.
+/// Returns the mean contribution of each part over all runs, the largest first.
 fn contributions(topology: &Topology, runs: &[Sums]) -> Vec<Contribution> {
     let mut parts: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
     let used: Vec<&Sums> = runs.iter().filter(|sums| sums.requests > 0).collect();

@@ -49,9 +49,9 @@ impl Default for Guarantees {
 /// The violations of a history, as indices of its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deliveries {
-    /// Messages that were sent and acknowledged.
+    /// The number of messages that were sent and acknowledged.
     pub sent: usize,
-    /// Messages that were received.
+    /// The number of received messages.
     pub received: usize,
     /// Acknowledged messages that nobody received.
     pub lost: Vec<usize>,
@@ -129,7 +129,7 @@ pub fn check(records: &[Record], guarantees: Guarantees) -> Result<Deliveries, U
         let last = latest
             .entry((record.process, key))
             .or_insert((index, called));
-        // A message that is received again is not also counted as out of order.
+        // A duplicate is not also counted as out of order.
         if guarantees.order && send.receptions == 1 && returned < last.1 {
             found.reordered.push((index, last.0));
         }

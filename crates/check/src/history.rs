@@ -47,12 +47,12 @@ impl<I, O> Operation<I, O> {
         }
     }
 
-    /// The result, if the operation returned.
+    /// Returns the result, if the operation returned.
     pub fn output(&self) -> Option<&O> {
         self.completion.as_ref().map(|(_, output)| output)
     }
 
-    /// The time of the return; `u64::MAX` if the operation did not return.
+    /// Returns the time of the return; `u64::MAX` if the operation did not return.
     pub fn returned(&self) -> u64 {
         self.completion.as_ref().map_or(u64::MAX, |(time, _)| *time)
     }

@@ -87,7 +87,7 @@ pub struct Progress {
     pub configurations: u64,
 }
 
-/// A verdict with its cost.
+/// The verdict of a check, and the work that the check has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report<K> {
     /// The result of the check.

@@ -9,9 +9,10 @@ use std::time::Instant;
 /// calls.
 ///
 /// Only operations whose removal cannot hide a valid order are removed, so the result proves that
-/// the whole history is not linearizable. Removed are everything after the first return at which
-/// the violation is complete, operations that change nothing, and [groups](Model::group) that do
-/// not matter. Each remaining operation is necessary, unless `limits.time` ended the work first.
+/// the whole history is not linearizable. It removes everything after the first return that
+/// completes the violation, operations that change nothing, and [groups](Model::group) that the
+/// violation does not need. Each remaining operation is necessary, unless `limits.time` ended the
+/// work first.
 pub fn smallest_violation<M: Model>(
     model: &M,
     history: &[Operation<M::Input, M::Output>],
@@ -50,8 +51,8 @@ impl<M: Model> Minimizer<'_, M> {
         matches!(found, SearchResult::Violation { .. })
     }
 
-    /// Returns the history up to the earliest return at which it is a violation. Later calls are
-    /// left out, and operations that return later have no result yet.
+    /// Returns the shortest prefix of the history, up to a return, that is already a violation.
+    /// Later calls are left out, and operations that return later have no result yet.
     fn shortest_prefix(&self, all: Operations<M>) -> Operations<M> {
         let mut returns: Vec<u64> = all
             .iter()
@@ -72,7 +73,8 @@ impl<M: Model> Minimizer<'_, M> {
                 })
                 .collect()
         };
-        // The whole is a violation, and every prefix of a linearizable history is linearizable.
+        // The complete history is a violation, and every prefix of a linearizable history is
+        // linearizable.
         let first = returns.partition_point(|time| !self.is_violation(&until(*time)));
         match returns.get(first) {
             Some(time) => until(*time),
@@ -99,15 +101,15 @@ impl<M: Model> Minimizer<'_, M> {
                 single.push(vec![index]);
             }
         }
-        // Groups are safe to remove only if all that happens is in one.
+        // Groups can be removed safely only if every operation belongs to a group.
         if grouped {
             single.extend(groups.into_values().rev());
         }
         single
     }
 
-    /// Removes groups while the rest is still a violation: halves first, then smaller and smaller
-    /// parts.
+    /// Removes groups as long as the remaining operations are still a violation: halves first, then
+    /// smaller and smaller parts.
     fn without(&self, operations: Operations<M>, groups: Vec<Vec<usize>>) -> Operations<M> {
         let mut keep = vec![true; operations.len()];
         let mut groups = groups;

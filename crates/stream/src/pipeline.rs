@@ -53,7 +53,7 @@ pub struct Node {
     pub name: Arc<str>,
     /// The kind of the node, with its properties.
     pub what: AnyDefinition,
-    /// The indices of its inputs: none for `from`, several for `join` and `union`, otherwise one.
+    /// The indices of the step's inputs: none for `from`, several for `join` and `union`, otherwise one.
     pub inputs: Vec<usize>,
 }
 

@@ -23,7 +23,7 @@ pub struct OutputView {
     places: HashMap<String, u32>,
     knows: Vec<Vec<u32>>,
     full_names: Vec<String>,
-    /// The folded node of each node.
+    /// The index of the folded node to which each node belongs.
     groups_of: Vec<u32>,
     flows: Flows,
     timeline: Timeline,

@@ -1,4 +1,4 @@
-//! Earlier states of a run in bounded memory, which viewers can look back at.
+//! Earlier states of a run, stored in bounded memory for viewers who look back.
 
 use crate::frame::Frame;
 

@@ -18,7 +18,7 @@ pub enum Msg {
     Primary(u64, u32),
     /// Notifies the monitor that the node is alive.
     Alive,
-    /// Writes a number, of 0 to 63.
+    /// Writes a number from 0 to 63.
     Write(u32),
     /// Confirms that the number is written.
     Written(u32),

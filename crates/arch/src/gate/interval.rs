@@ -43,7 +43,7 @@ pub(super) fn judge(slo: &Slo, runs: &[Observed], level: f64) -> (Estimate, Verd
     let Some(within) = estimate.within.filter(|_| !estimate.is_empty()) else {
         return (estimate, Verdict::Undecided(None));
     };
-    // No failure at all is what this objective wants, and no number of runs makes it certain.
+    // The objective allows no failure at all, and no number of runs can prove that.
     let is_flawless = slo.measure == SloMeasure::Errors && slo.most == 0.0 && estimate.mean == 0.0;
     let distance = estimate.mean - slo.most;
     let verdict = if is_flawless || distance <= -within || distance == 0.0 && within == 0.0 {
@@ -56,8 +56,8 @@ pub(super) fn judge(slo: &Slo, runs: &[Observed], level: f64) -> (Estimate, Verd
     (estimate, verdict)
 }
 
-/// Returns the number of further runs that make an interval as narrow as its distance from the limit. The width is
-/// inversely proportional to the square root of the number of runs.
+/// Returns the number of further runs after which the interval is as narrow as its distance from the limit. The width
+/// is inversely proportional to the square root of the number of runs.
 fn further(runs: usize, within: f64, distance: f64) -> Option<u64> {
     let ratio = within / distance.abs();
     let wanted = runs as f64 * (ratio * ratio * RESERVE - 1.0);
@@ -97,7 +97,7 @@ mod tests {
             panic!("the interval has the limit in it");
         };
         assert!(more > 3, "{more}");
-        // At the limit no number of runs decides, unless all runs have the same value.
+        // If the true value is the limit, no number of runs decides, unless all runs have the same value.
         assert_eq!(judged(slo, &[0.09, 0.11], 1000), Verdict::Undecided(None));
         assert_eq!(judged(slo, &[0.1, 0.1, 0.1], 1000), Verdict::Met);
     }

@@ -14,7 +14,7 @@ pub struct GateReport<'a> {
     pub result: &'a GateResult,
     /// The name of the system before the change, if there is one.
     pub base: Option<&'a str>,
-    /// The fields that differ.
+    /// The fields in which the two definitions differ.
     pub changes: &'a [FieldChange],
     /// Sentences about assumptions and about parts that were left out.
     pub notes: &'a [String],
@@ -177,7 +177,8 @@ fn cause(result: &GateResult, judged: &Judged) -> String {
     let Some(mut most) = increased().max_by(by_amount) else {
         return String::new();
     };
-    // A service whose requests wait for a slower one holds its slots for longer: the slower one is the cause.
+    // A service holds its slots for longer if its requests wait for a slower service: the slower service is the
+    // cause.
     for _ in 0..result.services.len() {
         let called = increased()
             .filter(|one| is_time && one.name != most.name && most.calls.contains(&one.name));

@@ -10,15 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The mean contribution of a service to a request from outside. Times are in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ServiceUse {
-    /// The time of waiting for a slot or for shared processors.
+    /// The time spent waiting for a slot or for shared processors.
     pub queue: f64,
-    /// The time of the work.
+    /// The time spent working.
     pub work: f64,
     /// The travel time of requests and answers.
     pub network: f64,
-    /// The number of requests that it failed or refused, plus its own calls and attempts that a policy made fail.
+    /// The number of requests that the service failed or refused, plus its own calls and attempts that a policy made
+    /// fail.
     pub failures: f64,
-    /// The utilisation of its slots or processors, if they are limited.
+    /// The utilisation of the service's slots or processors, from 0 to 1, if they are limited.
     pub utilisation: Option<f64>,
 }
 
@@ -72,7 +73,7 @@ pub(super) fn used(
     let requests = totals.entries.values();
     let requests: u64 = requests.map(|entry| entry.requests + entry.puts).sum();
     let each = |nanos: u64| nanos as f64 / 1e9 / requests.max(1) as f64;
-    // Travel is counted from the beginning, and all else after the warm-up.
+    // Travel times are counted from the beginning, all other times after the warm-up.
     let share = measured.as_secs_f64() / plan.duration.as_secs_f64().max(1e-9);
     let services = totals.services.iter().map(|(&index, done)| {
         let failures = done.errors + done.refused + done.rejected + done.timeouts;

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 pub struct GateSide {
     /// The definition of the system.
     pub definition: Definition,
-    /// The definition as a text, whose paths are relative to its file.
+    /// The text of the definition; paths in it are relative to the definition's file.
     pub text: DefinitionText,
-    /// The objectives of its load tests.
+    /// The objectives of the system's load tests, such as `p95 < 200ms`.
     pub objectives: Vec<String>,
     /// Sentences about assumptions and about parts that were left out, if manifests were imported.
     pub notes: Vec<String>,
@@ -84,7 +84,7 @@ impl GateSide {
         } = imported;
         let written = definition.to_text();
         let below = base.filter(|(base, _)| !base.is_imported);
-        // Curves and recorded arrivals of the base are beside its file.
+        // The base's curves and recorded arrivals have paths relative to its file.
         let file = below.map_or("the imported definition", |(base, _)| base.text.file());
         GateSide {
             text: DefinitionText::new(written, file),
@@ -109,7 +109,7 @@ fn is_manifest(file: &Path) -> bool {
     if end != "json" {
         return false;
     }
-    // Definitions have a list of services, and manifests have none; what cannot be read is refused as a definition.
+    // Only definitions have a list of services. A file that cannot be read is refused later, as a definition.
     let value = read_file_text(file).ok();
     let value = value.and_then(|text| serde_json::from_str::<Value>(&text).ok());
     value.is_some_and(|value| {

@@ -7,7 +7,7 @@ use crate::topology::Scale;
 use crate::variant::{DefinitionText, Setting};
 use std::num::NonZeroUsize;
 
-/// Web servers, a cart and a database, each at a third of its capacity or below.
+/// Web servers, a cart and a database, each used to at most a third of its capacity.
 const SHOP: &str = r#"{"arch": "shop", "services": [
     {"name": "db", "package": "service", "count": 1, "regions": 1, "concurrency": 4,
      "endpoints": [{"name": "query", "steps": [{"work": {"exponential": "10ms"}}]}]},
@@ -134,7 +134,7 @@ fn prepared_changes_are_judged_right() {
             Breaks(_) | Harmless => judged(&fields, &["p99 < 150ms", "errors < 1%"], 32),
             AtLimit("errors") => judged(&fields, &["errors < 1%"], 8),
             AtLimit(measure) => {
-                // Measured from other seeds than those that judge.
+                // The true value is measured with seeds that the gate does not use.
                 let slo = format!("{measure} < {}", true_value(&fields, measure));
                 judged(&fields, &[&slo], 8)
             }
@@ -210,7 +210,7 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
             |_| {},
         );
         let result = result.unwrap().unwrap();
-        // Equal seeds give equal runs, so that a system does not differ from itself.
+        // Equal seeds give equal runs, so a system compared with itself shows no difference.
         assert_eq!(result.objectives[0].difference.map(|d| d.mean), Some(0.0));
         format!("{:?}", result.objectives)
     };

@@ -210,7 +210,7 @@ fn policy(system: &System, workload: &Workload, call: &Call) -> Option<CallPolic
     };
     let is_host = |host: &str| same_host(host, &call.host);
     let mut policy = CallPolicy::default();
-    // Of those for everybody and those for this caller, the latter say more.
+    // Settings for this caller take precedence over settings for all callers.
     let destinations = system
         .destinations
         .iter()

@@ -1,4 +1,4 @@
-//! The calls between services: those that fields show, and assumed ones where no field does.
+//! Finds the calls between services: from fields, or by assumption if no field names a call.
 
 mod hosts;
 mod order;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// A workload by its index, and the weight of requests to it.
 pub(super) type Weighted = (usize, f64);
 
-/// A call of a host.
+/// A call from a workload to a host.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) from: usize,
@@ -19,7 +19,7 @@ pub(super) struct Call {
     pub(super) targets: Vec<Weighted>,
     pub(super) because: String,
     pub(super) is_assumed: bool,
-    /// Whether nobody waits for an answer.
+    /// True if the caller does not wait for an answer.
     pub(super) is_sent: bool,
     pub(super) probability: Option<f64>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Calls {
 /// The maximum number of calls that are taken from manifests.
 const MOST_CALLS: usize = 20_000;
 
-/// Finds the calls of a system, and records the assumptions in it.
+/// Finds the calls of a system, and adds the assumptions to the system's remarks.
 pub(super) fn find(system: &mut System) -> Calls {
     let hosts = Hosts::new(system);
     let roles = system
@@ -309,7 +309,7 @@ fn entries(system: &mut System, hosts: &Hosts, found: &Calls, load: &[Call]) -> 
     made
 }
 
-/// Entries to different workloads.
+/// Returns the entries without those to a workload that an earlier entry already has.
 fn unique(entries: Vec<Entry>) -> Vec<Entry> {
     let mut known = BTreeSet::new();
     let key = |entry: &Entry| -> Vec<usize> { entry.targets.iter().map(|(to, _)| *to).collect() };
@@ -415,7 +415,7 @@ fn namesake(system: &System, roles: &[Role], storage: &Workload) -> Option<usize
         }
         let own = words(&workload.name);
         let shared = own.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
-        // Of two that share as much, the one with less else in its name: user-service, not user-timeline-service.
+        // If two services share equally many words, the shorter name wins: user-service, not user-timeline-service.
         let rank = (
             shared,
             std::cmp::Reverse(own.len()),
@@ -425,7 +425,7 @@ fn namesake(system: &System, roles: &[Role], storage: &Workload) -> Option<usize
             best = Some((rank, place));
         }
     }
-    // redis-cart: the storage's kind comes first, and its user last.
+    // In `redis-cart` the kind of storage comes first and its user last.
     let last = wanted.last().filter(|_| best.is_none());
     let ends =
         |workload: &Workload| last.is_some_and(|last| words(&workload.name).first() == Some(last));

@@ -41,7 +41,7 @@ impl Documents {
                 below(path, 0, &mut files)?;
                 files.sort();
                 for file in &files {
-                    // A directory may hold anything; what cannot be read is named and left out.
+                    // A directory may contain any files; unreadable files are named and left out.
                     if let Err(error) = documents.file(file) {
                         match error {
                             ImportError::TooMuch(_) => return Err(error),
@@ -161,7 +161,7 @@ fn below(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(),
         let entry = entry.map_err(unreadable)?;
         let path = entry.path();
         let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        // Links are not followed: they may lead in a circle.
+        // Symbolic links are not followed, because they may form a cycle.
         let kind = entry.file_type().map_err(unreadable)?;
         if kind.is_dir() && !is_hidden {
             below(&path, depth + 1, files)?;
@@ -178,7 +178,7 @@ fn below(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// The documents of a text.
+/// Parses the documents of a text.
 pub(super) fn parse(text: &str) -> Result<Vec<Value>, String> {
     if text.trim_start().starts_with('{')
         && let Ok(value) = serde_json::from_str(text)

@@ -249,7 +249,8 @@ impl Format for Envoy {
                 continue;
             };
             let made = of_route(route, &name, &clusters)?;
-            // Several paths may lead to one host; the first says how it is called.
+            // Several routes may lead to one host; the first route determines how the host is
+            // called.
             for target in &made.targets {
                 let host = target.host.clone();
                 let place = "route of envoy";

@@ -4,7 +4,7 @@ use super::item::Log;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A field of a format, and its effect on a definition.
+/// A field of a format, and the effect of this field on a definition.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// The kinds of documents that have the field, separated by blanks.
@@ -25,7 +25,7 @@ pub enum Effect {
     Ignored(&'static str),
 }
 
-/// A field that becomes something.
+/// Creates the entry of a field that becomes the part `what` of the definition.
 pub(super) const fn used(kinds: &'static str, path: &'static str, what: &'static str) -> Field {
     let effect = Effect::Used(what);
     Field {
@@ -35,7 +35,7 @@ pub(super) const fn used(kinds: &'static str, path: &'static str, what: &'static
     }
 }
 
-/// A field without effect.
+/// Creates the entry of a field without effect, with the reason.
 pub(super) const fn ignored(kinds: &'static str, path: &'static str, why: &'static str) -> Field {
     let effect = Effect::Ignored(why);
     Field {
@@ -45,7 +45,7 @@ pub(super) const fn ignored(kinds: &'static str, path: &'static str, why: &'stat
     }
 }
 
-/// A field that had no effect in what was imported.
+/// A field of the imported documents that had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Unused {
     /// The format: kubernetes, istio, envoy, compose or k6.
@@ -71,7 +71,7 @@ const MOST_SHOWN: usize = 80;
 #[derive(Debug, Default)]
 pub(super) struct UnusedFields(BTreeMap<(&'static str, String, String), Unused>);
 
-/// The document that is looked through.
+/// The document in which unused fields are searched.
 pub(super) struct Looked<'a> {
     pub(super) format: &'static str,
     pub(super) kind: &'a str,

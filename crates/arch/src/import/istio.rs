@@ -258,7 +258,7 @@ impl Format for Istio {
         match document.text("kind").as_deref() {
             Some("VirtualService") => virtual_service(document, system),
             Some("DestinationRule") => destination_rule(document, system),
-            // Its fields are reported as those that are not read.
+            // The fields of the document are reported as unused.
             _ => Ok(()),
         }
     }
@@ -286,7 +286,7 @@ fn virtual_service(document: Item, system: &mut System) -> Result<(), String> {
             }
         }
     }
-    // The route without conditions is for all requests that no other is for.
+    // The route without conditions applies to all requests that match no other route.
     let plain = routes.iter().find(|route| route.at("match").is_none());
     if let Some(route) = plain.or(routes.first()).copied()
         && is_mesh

@@ -16,7 +16,7 @@ impl Log {
         self.0.borrow_mut().insert(std::ptr::from_ref(value).addr());
     }
 
-    /// Whether a value was read.
+    /// True if this value was read.
     pub(super) fn has(&self, value: &Value) -> bool {
         self.0.borrow().contains(&std::ptr::from_ref(value).addr())
     }
@@ -29,7 +29,7 @@ pub(super) struct Item<'a> {
     log: &'a Log,
 }
 
-/// The fault of a field, as a sentence.
+/// A sentence that describes the fault of a field.
 pub(super) type Wrong = String;
 
 impl<'a> Item<'a> {
@@ -96,7 +96,7 @@ impl<'a> Item<'a> {
         self.at(path)?.scalar()
     }
 
-    /// A map of scalars behind these keys.
+    /// Returns the scalars of the map at this path, by key.
     pub(super) fn texts(self, path: &str) -> BTreeMap<String, String> {
         let entries = self.entries(path).into_iter();
         let texts = entries.filter_map(|(key, item)| Some((key.to_owned(), item.scalar()?)));
@@ -112,7 +112,7 @@ impl<'a> Item<'a> {
         self.text(path).as_deref() == Some("true")
     }
 
-    /// The number behind these keys.
+    /// Returns the number at this path.
     pub(super) fn number(self, path: &str) -> Result<Option<f64>, Wrong> {
         self.parsed(path, "a number", |text| {
             text.parse().ok().filter(|number: &f64| number.is_finite())

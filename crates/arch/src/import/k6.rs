@@ -207,7 +207,7 @@ fn profile(points: Vec<(f64, f64, bool)>) -> Result<EntryLoad, String> {
         }
         let at = seconds(at).ok_or("it lasts longer than a year")?;
         match made.last_mut().filter(|last| last.at == at) {
-            // What falls at once after a ramp: the ramp ends a nanosecond before.
+            // The rate drops at the end of a ramp, so the ramp ends a nanosecond earlier.
             Some(last) if last.ramp => {
                 last.at = TimeSpan(at.0.saturating_sub(Duration::from_micros(1)));
                 made.push(RatePoint { at, rate, ramp });

@@ -10,13 +10,13 @@ pub(super) struct Below<'a> {
     pub(super) definition: Definition,
     /// The name of the definition in remarks.
     pub(super) name: &'a str,
-    /// Whether its times were recorded under the limits of processors.
+    /// True if the definition's times were recorded under processor limits.
     pub(super) is_recorded: bool,
-    /// Whether services that only the manifests have are added.
+    /// True if services that only the manifests have are added.
     pub(super) adds: bool,
 }
 
-/// Replaces the definition of what was imported.
+/// Replaces the imported definition by `below`, with the replicas, limits and policies of the manifests.
 pub(super) fn lay(imported: &mut Imported, below: Below) {
     let Below {
         mut definition,
@@ -29,7 +29,7 @@ pub(super) fn lay(imported: &mut Imported, below: Below) {
     for service in manifests.iter().filter(|one| one.regions > 0) {
         by_key.entry(key(&service.name)).or_insert(service);
     }
-    // The names of services below, by those of the manifests.
+    // For each service name of the manifests, the name of that service in `below`.
     let mut renamed: BTreeMap<String, String> = BTreeMap::new();
     for service in &definition.services {
         if let Some(manifest) = by_key.get(&key(&service.name)) {
@@ -84,7 +84,7 @@ pub(super) fn lay(imported: &mut Imported, below: Below) {
     imported.definition = definition;
 }
 
-/// A name as other files may write it.
+/// Returns a name in lower case, without separators and the ending `service`, because files spell names differently.
 fn key(name: &str) -> String {
     let name = name.to_lowercase().replace(['-', '_', '.'], "");
     name.strip_suffix("service")
@@ -102,7 +102,7 @@ fn take_over(
     service.regions = manifest.regions;
     service.container.clone_from(&manifest.container);
     service.process.clone_from(&manifest.process);
-    // Recorded times are those under the limit: of a request alone, a limit below 1 has slowed them already.
+    // Recorded times already include the effect of a limit below 1, which slows even a single request.
     let least = if is_recorded { 1.0 } else { 0.0 };
     service.processors = manifest.processors.map(|limit| limit.max(least));
     service.health_check = manifest.health_check;
@@ -132,7 +132,7 @@ fn call_new(service: &mut ServiceDefinition, manifest: &ServiceDefinition, new: 
     service.dependencies.get_or_insert_default().extend(names);
 }
 
-/// A service that only the manifests have, with its calls of services that exist.
+/// Creates a service that only the manifests have, with those of its calls whose targets exist.
 fn add(manifest: &ServiceDefinition, renamed: &BTreeMap<String, String>) -> ServiceDefinition {
     let mut service = manifest.clone();
     let known = |to: &str| renamed.get(to).cloned();
@@ -156,7 +156,7 @@ fn add(manifest: &ServiceDefinition, renamed: &BTreeMap<String, String>) -> Serv
     service
 }
 
-/// The targets under their other names; `None` if none of them has one.
+/// Returns the targets with their names replaced by `known`; `None` if no target is known.
 fn rename(targets: Targets, known: &impl Fn(&str) -> Option<String>) -> Option<Targets> {
     match targets {
         Targets::One(to) => known(&to).map(Targets::One),

@@ -1,5 +1,5 @@
-//! From a definition back to manifests: patches that set what a definition says of replicas, processors, retries,
-//! time-outs, pools and ejection. Importing the manifests with their patches gives the definition's values.
+//! Converts a definition back to manifests: patches with the definition's replicas, processors, retries, time-outs,
+//! pools and ejection. Importing the manifests with their patches gives the definition's values.
 
 use super::build::ENDPOINT;
 use crate::definition::{Balance, CallPolicy, Definition, Retries, ServiceDefinition};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Patches, and what they cannot say.
+/// Patches of manifests, and the settings that manifests cannot express.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestPatch {
     /// The documents: partial Deployments, VirtualServices and DestinationRules.
@@ -19,14 +19,14 @@ pub struct ManifestPatch {
 }
 
 impl ManifestPatch {
-    /// The documents as a list of Kubernetes in JSON, which is YAML, too.
+    /// Returns the documents as a Kubernetes `List` in JSON, which is also valid YAML.
     pub fn to_text(&self) -> String {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": self.documents});
         serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"
     }
 }
 
-/// Makes the patches of a definition.
+/// Creates the patches that set a definition's values in manifests.
 pub fn manifest_patch(definition: &Definition) -> ManifestPatch {
     let mut patch = ManifestPatch::default();
     let is_workload = |service: &&ServiceDefinition| {
@@ -65,7 +65,7 @@ fn document(version: &str, kind: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
-/// A time as Kubernetes and Istio write it.
+/// Formats a time in the notation of Kubernetes and Istio.
 fn time(time: TimeSpan) -> String {
     let nanos = time.0.as_nanos();
     match (nanos % 1_000_000, nanos % 1_000) {
@@ -140,7 +140,8 @@ impl ManifestPatch {
             .push(document(version, "VirtualService", host, spec));
     }
 
-    /// Says which fields of retries Istio does not have: the wait doubles up to ten times its beginning, at random.
+    /// Reports the retry settings that Istio has no field for: its wait is random, and doubles up to ten times the
+    /// initial wait.
     fn only_default(&mut self, host: &str, retries: &Retries) {
         let backoff = retries
             .backoff
@@ -287,7 +288,7 @@ mod tests {
         let patch: Value = serde_json::from_str(&patch.to_text()).unwrap();
         let found = imported(&[&manifests, &patch]).definition;
         assert_eq!(found, wanted);
-        // And so it stays.
+        // Importing the result again changes nothing.
         let again: Value = serde_json::from_str(&manifest_patch(&found).to_text()).unwrap();
         assert_eq!(imported(&[&manifests, &patch, &again]).definition, wanted);
     }

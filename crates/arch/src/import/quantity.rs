@@ -3,7 +3,7 @@
 use crate::duration_text::TimeSpan;
 use std::time::Duration;
 
-/// A quantity of Kubernetes: `200m`, `1.5`, `2k`.
+/// Parses a quantity in the format of Kubernetes: `200m`, `1.5`, `2k`.
 pub(super) fn quantity(text: &str) -> Option<f64> {
     let units = [
         ("m", 1e-3),

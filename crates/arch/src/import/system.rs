@@ -1,4 +1,4 @@
-//! The contents of manifests about a system, independent of their format.
+//! The system that manifests describe, independent of their format.
 
 use crate::definition::{AutoscalerDefinition, CallPolicy, EntryLoad, HealthCheckDefinition};
 use std::collections::BTreeMap;
@@ -34,11 +34,11 @@ pub(super) struct System {
 pub(super) struct Workload {
     pub(super) name: String,
     pub(super) image: String,
-    /// The container that has this image and these limits.
+    /// The name of the container from which the image and the limits were taken.
     pub(super) container: String,
     pub(super) count: Option<i64>,
     pub(super) labels: Labels,
-    /// Processors, at most and at least.
+    /// The limit and the request of processors.
     pub(super) limit: Option<f64>,
     pub(super) request: Option<f64>,
     pub(super) mentions: Vec<Mention>,
@@ -58,7 +58,7 @@ pub(super) struct Mention {
     /// The position of the text, for reports.
     pub(super) place: String,
     pub(super) text: String,
-    /// Whether the whole text may be a host, as in `DB_HOST=db`.
+    /// True if the whole text may be a host, as in `DB_HOST=db`.
     pub(super) may_be_host: bool,
 }
 

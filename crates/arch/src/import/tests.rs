@@ -190,7 +190,7 @@ fn online_boutique_has_the_graph_that_its_addresses_say() {
         imported.unused.iter().find(memory).map(|field| field.times),
         Some(24)
     );
-    // What is imported runs.
+    // The imported definition can be run.
     let checked = read_text(&imported.definition.to_text(), "x").unwrap();
     let topology = crate::Topology::new(&checked, crate::Scale::default()).unwrap();
     let plan = crate::Plan {
@@ -515,7 +515,7 @@ fn documents_that_would_grow_without_bound_are_refused() {
     for text in [laughs, deep, lists, documents, merged] {
         assert!(import_texts(&[("a.yaml", &text)]).is_err());
     }
-    // A chain of calls may be long, but not of the program's own stack.
+    // A long chain of calls does not overflow the program's stack.
     let mut chain =
         "services:\n  s0: {image: x, ports: ['1:1'], environment: {A_ADDR: 's1:1'}}\n".to_owned();
     for place in 1..3000 {

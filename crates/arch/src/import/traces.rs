@@ -4,7 +4,7 @@ use super::overlay::{Below, lay};
 use super::{ImportOptions, Imported, LearnError};
 use crate::learn::learn;
 
-/// Replaces the structure and times of the import by those learned from traces.
+/// Replaces the structure and times of the import by the structure and times learned from traces.
 pub(super) fn learn_from(
     imported: &mut Imported,
     options: &ImportOptions,

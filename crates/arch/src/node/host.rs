@@ -32,7 +32,7 @@ pub(crate) struct Host {
     pub(super) registries: Vec<u32>,
     /// The services that the instance depends on and looks up in the registries.
     pub(super) dependencies: Vec<u32>,
-    /// The instances that it may call, if a graph defines them.
+    /// The instances that this instance may call; `None` unless a graph defines them.
     pub(super) allowed: Option<Vec<u32>>,
     pub(super) pending: PendingRequests,
     pub(super) health: Health,

@@ -65,15 +65,15 @@ struct Task {
     next: u32,
     /// The number of times that the call must still be made.
     left: u32,
-    /// The number of the parallel step that it waits for, the number of branches that must still succeed, and the
-    /// number that are still running.
+    /// The number of the parallel step that the task waits for, the number of branches that must still succeed, and
+    /// the number of branches that are still running.
     fork: u32,
     needed: u32,
     open: u32,
     calling: Calling,
     /// The start of the task.
     began: u64,
-    /// The start of its current work, and the duration of its earlier work, in nanoseconds.
+    /// The start of the task's current work, and the duration of its earlier work, in nanoseconds.
     work_began: u64,
     worked: u64,
 }

@@ -80,7 +80,7 @@ fn the_map_of_the_metastable_example_agrees_with_single_runs() {
         };
         let run = stability(&config, &example(), &single).unwrap().unwrap();
         let found = run.points[0].class;
-        // Between different corners is a border, on which side a single run may be.
+        // Between corners of different classes, a single run may have either class.
         let is_clear = corners.iter().all(|corner| *corner == corners[0]);
         compared += usize::from(is_clear);
         if !corners.contains(&found) {
@@ -139,7 +139,7 @@ fn a_run_is_classified_by_its_intervals() {
     assert_eq!(run(true, &after), (Stability::Degraded, None));
     after[..6].fill(true);
     assert_eq!(run(false, &after), (Stability::Stable, Some(3.0)));
-    // A single interval that misses long after is chance.
+    // A single interval that misses its objective long after the trigger is chance.
     after[15] = true;
     assert_eq!(run(false, &after), (Stability::Stable, Some(3.0)));
     assert_eq!(run(false, &[true; 20]), (Stability::Metastable, None));

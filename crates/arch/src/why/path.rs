@@ -114,7 +114,7 @@ pub(super) fn add(
     }
     sums.requests += 1;
     sums.nanos += received - sent;
-    // Calls are nested as deep as services call each other, and a list does not overflow.
+    // A list instead of recursion, because deeply nested calls would overflow the stack.
     let mut todo = vec![(span, service, sent, received)];
     while let Some((span, service, sent, received)) = todo.pop() {
         let Some((arrived, began, ended)) = visits.get(&span).and_then(|visit| visit.times) else {
@@ -238,7 +238,7 @@ mod tests {
             visit(3, 12, 25, 40, 90),
             work(3, 40, 90, 0, 25),
             call(1, 3, 12, 20, 100),
-            // A call that is tried again after 50, and 10 later.
+            // The first attempt is given up after 50, and the call is retried 10 later.
             Record::GivenUp {
                 parent: 1,
                 service: 13,

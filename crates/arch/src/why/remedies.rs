@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 /// The smallest share of a part for which changes are suggested.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Returns the changes, those of the largest parts first, each with its description and the changed definition.
+/// Returns the changes, in the order of the parts they shorten, the largest part first. Each change has a description
+/// and the changed definition.
 pub(super) fn candidates(
     text: &DefinitionText,
     topology: &Topology,

@@ -314,7 +314,7 @@ fn the_trail_changes_nothing_and_the_parts_add_up_to_the_response_time() {
             .unwrap()
     };
     let found = run(1);
-    // All requests are explained, so that their mean is the one that is measured.
+    // All requests are explained, so that the explained mean equals the measured mean.
     assert!(
         (found.mean / found.value.mean - 1.0).abs() < 0.002,
         "{found:?}"

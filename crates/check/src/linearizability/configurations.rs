@@ -1,4 +1,4 @@
-//! The exact set of configurations that a search has visited, in a few words of memory each.
+//! The exact set of configurations that a search has visited; each takes a few words of memory.
 
 use hashbrown::HashTable;
 use std::hash::Hasher;

@@ -204,7 +204,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         None
     }
 
-    /// Returns an operation whose result cannot be reached by any order of the calls before it.
+    /// Returns an operation whose result is impossible in every order of the calls before it.
     fn unreachable(&self) -> Option<u32> {
         let state = self.states.get(self.state);
         let (mut at, mut returns) = (self.events[0].next, 0);

@@ -77,7 +77,7 @@ impl Listening {
     }
 }
 
-/// The observer of the first process, until the records of all other processes have arrived.
+/// The observer of the first process, and the thread that reads the records of the other processes.
 pub struct Records(Box<Observer>, Option<JoinHandle<Result<()>>>);
 
 impl Records {

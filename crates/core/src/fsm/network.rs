@@ -1,4 +1,4 @@
-//! Networks of pirates and their buddies, to start a run from.
+//! Initial networks: the buddies that each pirate has when a run starts.
 
 use super::MAX_BUDDIES;
 use std::sync::Arc;

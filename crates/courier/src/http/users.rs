@@ -35,7 +35,7 @@ pub(crate) struct After {
 pub(crate) struct OnlineUsers {
     /// The number of online users.
     total: usize,
-    /// A page of these users, by number.
+    /// A page of the online users, in the order of their numbers.
     users: Vec<UserInfo>,
     /// True if there are more users after these.
     more: bool,

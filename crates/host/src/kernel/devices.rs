@@ -39,7 +39,7 @@ fn on_path(number: i64, path: &CStr, more: [usize; 2]) -> Result<isize, Error> {
     }
 }
 
-/// The target of a path that is not on the disk.
+/// A device or system file, which is not on the simulated disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     Null,

@@ -320,7 +320,7 @@ impl Environment {
         Timeout::new_in(this, delay, None)
     }
 
-    /// An event that happens when it is triggered.
+    /// Returns a new event, which waits until `succeed` or `fail` is called on it.
     fn event<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, Event>> {
         Bound::new(this.py(), Event::pending(this))
     }

@@ -83,7 +83,7 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         &[]
     }
 
-    /// Returns the files to which it appends.
+    /// Returns the files to which the node appends.
     fn files(&self) -> &[Arc<str>] {
         &[]
     }

@@ -38,7 +38,8 @@ pub(crate) enum AlertField {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Test {
-    /// True if the placeholder is one of these texts, or none of them.
+    /// True if the placeholder equals one of these texts; with `negated`, true if it equals none of
+    /// them.
     Is {
         place: AlertField,
         one_of: Vec<String>,

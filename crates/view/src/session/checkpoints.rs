@@ -13,7 +13,7 @@ use serde::Serialize;
 const MOST: usize = 32;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The state of a session at one of its times.
+/// The state of a session at a point in virtual time.
 #[derive(Debug)]
 struct Checkpoint {
     number: u32,

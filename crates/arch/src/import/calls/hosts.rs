@@ -56,7 +56,7 @@ impl Hosts {
             }
         }
         known.retain(|_, places| !places.is_empty());
-        // A workload without a Service may still be named.
+        // A workload without a Service may still be named by another workload.
         for (name, place) in by_name {
             known
                 .entry(name.to_lowercase())
@@ -97,7 +97,7 @@ impl Hosts {
         is_pod.then(|| second.to_owned())
     }
 
-    /// Returns the first host, in the order of names, behind which there is this workload.
+    /// Returns the first host, by name, that leads to this workload.
     pub(super) fn of(&self, workload: usize) -> Option<&str> {
         let hosts = self
             .known
@@ -173,7 +173,7 @@ impl Hosts {
         let places = self.routes.get(host).map(Vec::as_slice).unwrap_or_default();
         let routes = || {
             let routes = places.iter().rev().map(|place| &system.routes[*place]);
-            // A patch of a policy leaves the targets as they are.
+            // A route that only patches a policy does not change the targets.
             routes.filter(|route| !route.targets.is_empty() || !route.mirrors.is_empty())
         };
         let own =
@@ -246,7 +246,7 @@ pub(super) fn candidates(text: &str, may_be_host: bool) -> Vec<Candidate<'_>> {
                 .is_none_or(|c| !c.is_ascii_alphabetic());
             (1..=5).contains(&digits) && is_end
         });
-        // Behind `://` may be a user and a password, which end with an at sign.
+        // After `://` there may be a user and a password, followed by an at sign.
         let is_user = before.ends_with("://")
             && after
                 .split('/')

@@ -25,7 +25,8 @@ pub(super) fn break_circles(system: &mut System, found: &mut Calls) {
         if seen[start] != Seen::Not {
             continue;
         }
-        // A workload, and which of its calls comes next; a chain of calls may be long.
+        // Workloads, each with the index of its next call. A list instead of recursion, because a
+        // chain of calls may be long.
         let mut stack: Vec<(usize, usize)> = vec![(start, 0)];
         seen[start] = Seen::Open;
         while let Some((from, next)) = stack.last_mut() {

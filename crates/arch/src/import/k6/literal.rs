@@ -1,6 +1,6 @@
 //! The object that a script exports as `options`, parsed from literals of JavaScript within bounds.
 //!
-//! For an expression with `||` or `??` the last literal is taken, which is its default. Anything else that is not a
+//! Of an expression with `||` or `??`, the last literal is taken: the default value. Anything else that is not a
 //! literal is left out.
 
 use serde_json::{Map, Number, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 /// The maximum nesting depth of objects and lists.
 const MOST_DEEP: usize = 32;
 
-/// The options of a script.
+/// Returns the options of a script; `None` if it exports no `options`.
 pub(super) fn options(text: &str) -> Result<Option<Value>, String> {
     let Some(start) = beginning(text) else {
         return Ok(None);
@@ -237,7 +237,7 @@ impl Reader<'_> {
             };
             match c {
                 '"' | '\'' | '`' => {
-                    // What follows a text that does not end is part of it.
+                    // A string without an end includes the rest of the script.
                     if self.string().is_err() {
                         self.rest = "";
                     }

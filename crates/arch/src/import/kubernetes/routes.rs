@@ -24,7 +24,7 @@ pub(super) fn service(document: Item, system: &mut System) -> Result<(), String>
     }
     if ["LoadBalancer", "NodePort"].contains(&kind.as_str()) {
         let mut way = way_in(name, &format!("Service spec.type {kind}"));
-        // Test clusters publish databases as ports of nodes, too.
+        // Test clusters also publish databases as node ports.
         way.is_port = kind == "NodePort";
         system.ways_in.push(way);
     }
@@ -72,7 +72,7 @@ pub(super) fn route(document: Item, system: &mut System) -> Result<(), String> {
             }
         }
     }
-    // The rule without conditions is for all requests that no other is for.
+    // The rule without conditions applies to all requests that match no other rule.
     let plain = rules.iter().find(|rule| rule.at("matches").is_none());
     let Some(rule) = plain.or(rules.first()).copied() else {
         return Ok(());

@@ -25,7 +25,7 @@ pub(super) fn read(
         _ => document.texts("spec.template.metadata.labels"),
     };
     let Some(pod) = document.at(pods) else {
-        // A patch may say how many replicas there are, and nothing else.
+        // A patch may contain only the number of replicas.
         let workload = system.workload(&name);
         workload.count = count.or(workload.count);
         return Ok(());
@@ -169,7 +169,7 @@ pub(in crate::import) fn is_address(name: &str) -> bool {
     !is_own && endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// A text with `$(NAME)` replaced.
+/// Returns a text in which each `$(NAME)` is replaced by the value of the variable.
 fn dereferenced(text: &str, known: &BTreeMap<String, String>) -> String {
     let mut made = String::new();
     let mut rest = text;
@@ -178,7 +178,7 @@ fn dereferenced(text: &str, known: &BTreeMap<String, String>) -> String {
         let (name, after) = after.split_once(')').unwrap_or((after, ""));
         made.push_str(known.get(name).map_or("", String::as_str));
         rest = after;
-        // What refers to itself again and again becomes long.
+        // Variables that refer to each other could make the text very long.
         if made.len() > 64 << 10 {
             return made;
         }

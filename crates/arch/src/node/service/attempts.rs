@@ -15,9 +15,9 @@ use corsair::Context;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The number of bits for an attempt within a call.
+/// The number of bits of a tag that identify the attempt within its call.
 const ATTEMPT_BITS: u32 = 5;
-/// The number of bits for a call.
+/// The number of bits of a tag that identify the call.
 pub(super) const SERIAL_BITS: u32 = 32 - ATTEMPT_BITS;
 
 /// The call of a task.

@@ -113,7 +113,7 @@ pub(in super::super) struct Turn<M> {
 }
 
 impl<M> Turn<M> {
-    /// Returns the head of a placeholder for no event.
+    /// Returns a placeholder for the head of an event, used while there is no event.
     pub(super) fn nothing() -> Head {
         Head::new(0, Kind::Start, ROOT, ROOT, 0, 0)
     }

@@ -19,9 +19,9 @@ const SWEEP_AT: usize = 1024;
 pub(in super::super) struct Waits {
     /// The number of the last assigned token. Numbers are assigned in sequence, and repeat after 2^29.
     own_tokens: u32,
-    /// The quarter of all numbers that contained the last token when `in_use` was filled.
+    /// The quarter of the number range for which `in_use` was computed: the one that contained the last token.
     quarter: u32,
-    /// Numbers of this quarter and the next that must not be assigned, because timers still have them.
+    /// Numbers of this quarter and the next quarter that must not be assigned, because timers still use them.
     in_use: Numbers<u32>,
     /// Timers of internal waits that are over but have not been removed yet.
     cancelled: Numbers<u64>,

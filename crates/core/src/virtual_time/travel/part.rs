@@ -244,7 +244,7 @@ pub(in super::super) struct Rest {
     pub(in super::super) own: Counted,
 }
 
-/// Data that is being written outside of the actors of groups.
+/// The [`SavedRest`] of each residue class of pages, while a part is being written.
 pub(in super::super) struct Rests(Vec<Rest>);
 
 impl Rests {
