@@ -110,6 +110,8 @@ pub struct FaultAt {
     pub names_work: Option<String>,
     /// The two groups of hosts that a partition separates.
     pub partition: Option<[Vec<String>; 2]>,
+    /// The group of hosts whose packets to the second group are lost.
+    pub partition_one_way: Option<[Vec<String>; 2]>,
     pub heal: Option<[Vec<String>; 2]>,
 }
 

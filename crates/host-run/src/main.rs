@@ -239,6 +239,9 @@ fn fault(
     if let Some([one, other]) = &entry.partition {
         faults.push(Fault::partition(&group(one)?, &group(other)?));
     }
+    if let Some([from, to]) = &entry.partition_one_way {
+        faults.push(Fault::partition_one_way(&group(from)?, &group(to)?));
+    }
     if let Some([one, other]) = &entry.heal {
         faults.push(Fault::heal(&group(one)?, &group(other)?));
     }
@@ -246,7 +249,7 @@ fn fault(
         (Some(fault), true) => Ok(fault),
         _ => Err(SimError::Settings(
             "a fault is one of kill, power_loss, start, terminate, pause, resume, clock_forward, clock_back, names_fail, \
-             names_work, partition and heal"
+             names_work, partition, partition_one_way and heal"
                 .to_string(),
         )),
     }

@@ -36,8 +36,8 @@ pub(crate) enum Kind {
     Host(HostId, Power),
     Setting(HostId, Setting),
     Signal(HostId, u32),
-    /// Packets between the two groups of hosts are lost from now on.
-    Cut(Vec<HostId>, Vec<HostId>),
+    /// Packets from the first group of hosts to the second are lost from now on, and also back if the flag is set.
+    Cut(Vec<HostId>, Vec<HostId>, bool),
     /// Packets between the two groups are delivered again.
     Heal(Vec<HostId>, Vec<HostId>),
 }
@@ -106,7 +106,13 @@ impl Fault {
 
     /// Loses all packets between two groups of hosts, in both directions, until they are [healed](Fault::heal).
     pub fn partition(one: &[HostId], other: &[HostId]) -> Fault {
-        Fault(Kind::Cut(one.to_vec(), other.to_vec()))
+        Fault(Kind::Cut(one.to_vec(), other.to_vec(), true))
+    }
+
+    /// Loses all packets from one group of hosts to another until they are [healed](Fault::heal). Packets in the other
+    /// direction arrive.
+    pub fn partition_one_way(from: &[HostId], to: &[HostId]) -> Fault {
+        Fault(Kind::Cut(from.to_vec(), to.to_vec(), false))
     }
 
     /// Ends partitions between two groups of hosts.

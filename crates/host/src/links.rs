@@ -13,6 +13,8 @@ struct Partition {
     from: Time,
     until: Time,
     groups: [Vec<u32>; 2],
+    /// Packets from the second group to the first are lost as well.
+    both_ways: bool,
 }
 
 /// Network models by pair of hosts.
@@ -42,13 +44,14 @@ impl Links {
         }
     }
 
-    /// Loses packets between two groups of hosts from a time on.
-    pub(crate) fn cut(&self, from: Time, groups: [Vec<u32>; 2]) {
+    /// Loses packets from the first group of hosts to the second from a time on, and also back if `both_ways`.
+    pub(crate) fn cut(&self, from: Time, groups: [Vec<u32>; 2], both_ways: bool) {
         let mut cuts = self.cuts.write().unwrap_or_else(PoisonError::into_inner);
         cuts.push(Partition {
             from,
             until: Time::MAX,
             groups,
+            both_ways,
         });
     }
 
@@ -62,7 +65,7 @@ impl Links {
                     .iter_mut()
                     .filter(|cut| cut.until > at && cut.from <= at)
                 {
-                    if cut.parts(one, other) {
+                    if cut.parts(one, other) || cut.parts(other, one) {
                         rest.extend(cut.without(one, other, at));
                         cut.until = at;
                     }
@@ -99,10 +102,11 @@ impl Links {
 }
 
 impl Partition {
-    fn parts(&self, one: u32, other: u32) -> bool {
+    /// True if packets from one host to another are lost.
+    fn parts(&self, from: u32, to: u32) -> bool {
         let [left, right] = &self.groups;
-        left.contains(&one) && right.contains(&other)
-            || left.contains(&other) && right.contains(&one)
+        left.contains(&from) && right.contains(&to)
+            || self.both_ways && left.contains(&to) && right.contains(&from)
     }
 
     /// Returns the partitions that replace this one from `at` on, when it no longer separates two hosts.
@@ -115,6 +119,7 @@ impl Partition {
                         from: at,
                         until: self.until,
                         groups: [vec![left], vec![right]],
+                        both_ways: self.both_ways,
                     });
                 }
             }
@@ -170,7 +175,7 @@ mod tests {
             };
             links.delivery(&route, &mut Random::new(1)) == Delivery::Lost
         };
-        links.cut(second(2), [vec![0], vec![1, 2]]);
+        links.cut(second(2), [vec![0], vec![1, 2]], true);
         links.heal(second(4), [vec![1], vec![0]]);
         links.heal(second(6), [vec![0], vec![1, 2]]);
         for (at, with_one, with_two) in [
@@ -190,6 +195,12 @@ mod tests {
                 "{at}"
             );
             assert!(!is_lost(1, 2, at));
+        }
+        links.cut(second(8), [vec![0], vec![1, 2]], false);
+        links.heal(second(10), [vec![1], vec![0]]);
+        for (at, to_one, to_two) in [(9, true, true), (11, false, true)] {
+            assert_eq!((is_lost(0, 1, at), is_lost(0, 2, at)), (to_one, to_two));
+            assert!(!is_lost(1, 0, at) && !is_lost(2, 0, at));
         }
     }
 }

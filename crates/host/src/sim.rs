@@ -432,7 +432,9 @@ impl Sim {
         let at = Time::from_nanos(at);
         let numbers = |group: Vec<HostId>| group.iter().map(|host| host.0 as u32).collect();
         match fault {
-            Kind::Cut(one, other) => run.links.cut(at, [numbers(one), numbers(other)]),
+            Kind::Cut(one, other, both_ways) => {
+                run.links.cut(at, [numbers(one), numbers(other)], both_ways);
+            }
             Kind::Heal(one, other) => run.links.heal(at, [numbers(one), numbers(other)]),
             Kind::Host(host, power) => run.inject(at, host, Wire::Power(power))?,
             Kind::Signal(host, signal) => run.inject(at, host, Wire::Signal(signal))?,
