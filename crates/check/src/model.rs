@@ -48,7 +48,7 @@ pub trait Model: Sync {
     /// each other.
     type Key: Clone + Ord + Debug + Send + Sync;
 
-    /// The state before the first operation.
+    /// Returns the state before the first operation.
     fn initial(&self) -> Self::State;
 
     /// Returns the state after the operation, or `None` if the operation cannot return this output
@@ -73,14 +73,14 @@ pub trait Model: Sync {
     }
 
     /// Returns the group of the operation. Operations of one group can be left out of a history
-    /// together: if the rest is not linearizable, the whole history is not either. `None` if the
-    /// model does not know such a group.
+    /// together: if the remaining history is not linearizable, neither is the complete history.
+    /// `None` if the operation has no group.
     fn group(&self, _input: &Self::Input, _output: Option<&Self::Output>) -> Option<u64> {
         None
     }
 
-    /// Returns false only if no sequence of the calls in `others` leads from the state to one in
-    /// which the operation can return this output. A model that implements this lets the search
+    /// Returns false only if no sequence of the calls in `others` leads from the state to a state
+    /// in which the operation can return this output. A model that implements this lets the search
     /// abandon orders early.
     fn is_reachable(
         &self,
@@ -92,7 +92,7 @@ pub trait Model: Sync {
         true
     }
 
-    /// Heap memory of a state in bytes.
+    /// Returns the heap memory of a state in bytes.
     fn state_bytes(&self, _state: &Self::State) -> usize {
         0
     }

@@ -25,7 +25,7 @@ use thiserror::Error;
 /// The names of the models in this module.
 pub const NAMES: [&str; 7] = ["register", "kv", "queue", "bag", "set", "lock", "counter"];
 
-/// An operation that a model does not have.
+/// The error for an operation that a model does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: the model {model} has no operation {operation}; expected {expected}")]
 pub struct UnknownOperation {

@@ -108,7 +108,7 @@ fn split(value: Value) -> (Option<Value>, Value) {
     }
 }
 
-/// The line of a byte, from 1.
+/// Returns the number of the line that contains a byte, from 1.
 fn line_of(text: &[u8], at: usize) -> usize {
     1 + text[..at.min(text.len())]
         .iter()

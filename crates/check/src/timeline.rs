@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// The maximum number of operations in a timeline.
 pub const MOST_OPERATIONS: usize = 500;
 
-/// The longest valid order of a history, and the operation at which it ends.
+/// The longest valid order of a history's operations, and the operation that cannot follow it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// For each operation, its position in the longest order that the model allows.

@@ -26,7 +26,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The entry of a map whose key is this text.
+    /// Returns the value of the map entry whose key is this text.
     pub fn get(&self, key: &str) -> Option<&Value> {
         let Value::Map(entries) = self else {
             return None;
@@ -35,7 +35,7 @@ impl Value {
         Some(&entry.1)
     }
 
-    /// Returns the text, if the value is one.
+    /// Returns the text, if the value is a [`Value::Text`].
     pub fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// Heap memory of the value in bytes, without the value itself.
+    /// Returns the heap memory of the value in bytes, without the value itself.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Value::Text(text) => text.len(),

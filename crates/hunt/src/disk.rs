@@ -41,7 +41,7 @@ impl Disk {
             .push(record.to_vec());
     }
 
-    /// Replaces the contents of a file by one record.
+    /// Replaces the contents of a file with one record.
     pub fn write(&mut self, file: &'static str, record: &[u8]) {
         let file = self.files.entry(file).or_default();
         file.records = vec![record.to_vec()];
@@ -61,7 +61,7 @@ impl Disk {
         }
     }
 
-    /// The records of a file, from the first.
+    /// Returns the records of a file, the first record first.
     pub fn records(&self, file: &str) -> impl Iterator<Item = &[u8]> {
         let records = self.files.get(file).map_or(&[][..], |file| &file.records);
         records.iter().map(Vec::as_slice)
@@ -73,7 +73,7 @@ impl Disk {
         Some(u64::from_le_bytes(last.try_into().ok()?))
     }
 
-    /// Replaces the contents of a file by one number.
+    /// Replaces the contents of a file with one number.
     pub fn write_number(&mut self, file: &'static str, number: u64) {
         self.write(file, &number.to_le_bytes());
     }

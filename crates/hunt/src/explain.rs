@@ -1,5 +1,5 @@
-//! Explains a failure: its messages as a sequence (Lamport) diagram, in text and as SVG, the faults that it needs, and
-//! the first step at which it differs from a run that passes.
+//! Explains a failure: its messages as a sequence (Lamport) diagram, in text and as SVG, the faults that are
+//! necessary for it, and the first step at which it differs from a run that passes.
 
 use crate::{Failure, FaultPlan, HuntError, Subject};
 use corsair::picture::{self, BAD, FAINT, INK, NORMAL, PAPER, RULE};
@@ -10,11 +10,11 @@ use std::fmt::Write;
 pub enum Cause {
     /// A message.
     Message {
-        /// The node that sent it; `None` is the observer.
+        /// The node that sent the message; `None` is the observer.
         from: Option<u32>,
         /// The send time in nanoseconds.
         sent: u64,
-        /// The name of its kind.
+        /// The name of the message's kind.
         kind: &'static str,
     },
     /// A timer, by its name.
@@ -38,7 +38,7 @@ pub struct Step {
     pub states: [String; 2],
 }
 
-/// A failure explained.
+/// An explanation of a failure.
 ///
 /// [`Explanation::text`] is for the terminal, [`Explanation::svg`] is the diagram as SVG.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct Explanation {
     pub divergence: Option<usize>,
 }
 
-/// The maximum number of steps in a diagram; of longer runs the last steps are shown.
+/// The maximum number of steps in a diagram; a longer run is shown by its last steps.
 pub const MOST_STEPS: usize = 200;
 /// Width of a node's column in text.
 const COLUMN: usize = 14;
@@ -281,7 +281,7 @@ impl Explanation {
                 Cause::Crash => "crash".to_owned(),
                 Cause::Restart => "restart".to_owned(),
                 Cause::Message { from, sent, kind } => {
-                    // It begins beside the last step before it was sent.
+                    // The arrow begins beside the last step before the message was sent.
                     let began = shown.partition_point(|other| other.at <= *sent).min(index);
                     let _ = write!(
                         svg,

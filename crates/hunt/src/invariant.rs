@@ -18,8 +18,8 @@ pub(crate) struct Invariant<M: Message> {
 
 /// A program with invariants over the typed states of its nodes.
 ///
-/// They are checked at each millisecond of virtual time before which something has happened, between two
-/// windows, so that the result does not depend on the number of workers.
+/// The invariants are checked between two windows, once for each millisecond of virtual time in which an event
+/// happened. So the result does not depend on the number of workers.
 ///
 /// ```
 /// use corsair::{Context, Message};
@@ -85,7 +85,7 @@ pub struct Guarded<P: Program> {
 }
 
 impl<P: Program> Guarded<P> {
-    /// A program without invariants yet.
+    /// Wraps a program, without invariants at first.
     pub fn new(program: Arc<P>) -> Guarded<P> {
         Guarded {
             program,
@@ -93,7 +93,7 @@ impl<P: Program> Guarded<P> {
         }
     }
 
-    /// Adds an invariant: `view` extracts what matters of a node, and `holds` gets the views of all
+    /// Adds an invariant: `view` extracts the relevant part of a node's state, and `holds` gets the views of all
     /// nodes by index, `None` for a node that is down.
     #[must_use]
     pub fn with<V: 'static>(

@@ -1,10 +1,10 @@
 //! Finds faults in systems of actors, given only the properties that have to hold.
 //!
 //! A [`Program`] is a number of [`Node`]s, which state properties with [`always!`], [`sometimes!`], [`never!`] and
-//! [`eventually!`]. A [`FaultPlan`] makes its nodes crash and lose what their [`Disk`] has not synced, and makes its
-//! network lose, duplicate, delay and partition messages. A plan is data: together with a seed it gives the same run,
-//! bit by bit, on any number of workers. [`hunt`] draws plans until a property is violated, [`shrink`] removes faults
-//! that the violation does not need, and a [`Replay`] stores the result in a file.
+//! [`eventually!`]. A [`FaultPlan`] makes its nodes crash and lose the data that their [`Disk`] has not synced, and
+//! makes its network lose, duplicate, delay and partition messages. A plan is data: together with a seed it gives the
+//! same run, bit by bit, on any number of workers. [`hunt`] draws plans until a property is violated, [`shrink`]
+//! removes faults that the violation does not need, and a [`Replay`] stores the result in a file.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -18,7 +18,8 @@ fn time(milliseconds: u32) -> Time {
     Time::from_nanos(u64::from(milliseconds) * 1_000_000)
 }
 
-/// A fault of the messages from some nodes to others during an interval.
+/// Returns a fault, during an interval, of the messages between the pairs of nodes for which
+/// `concerns` is true.
 fn between(
     nodes: u32,
     during: Range<u32>,
@@ -62,7 +63,7 @@ impl FaultPlan {
                 let late = (number + self.late + 1).saturating_sub(1000);
                 f64::from(late) / f64::from(self.late) * f64::from(self.lateness) / 1000.0
             });
-            // Numbers that a plan can have are finite.
+            // The numbers of a plan are finite, so they form a valid distribution.
             if let Ok(lateness) = Distribution::empirical(&values.collect::<Vec<_>>()) {
                 faults.push(all().delaying(lateness, milliseconds(self.lateness)));
             }

@@ -23,7 +23,7 @@ pub enum Input<M> {
         /// The contents of the message.
         body: M,
     },
-    /// A timer of [`Machine::timer`].
+    /// A timer that was set by [`Machine::timer`], with its name.
     Timer(u16),
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Coverage {
 /// Size of the coverage map, in bits.
 pub(crate) const STATES: u64 = 1 << 14;
 
-// Only the search looks at it, whose runs have one worker.
+// Relaxed accesses suffice: only the search reads the map, and its runs have one worker.
 impl Coverage {
     pub(crate) fn new(nodes: u32) -> Coverage {
         Coverage {

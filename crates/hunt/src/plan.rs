@@ -45,7 +45,7 @@ pub struct Partition {
     pub one_way: bool,
 }
 
-/// A crash of a node: it loses its memory and what its disk has not synced.
+/// A crash of a node: the node loses its memory and the unsynced data of its disk.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crash {

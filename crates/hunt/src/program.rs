@@ -17,7 +17,7 @@ use std::time::Duration;
 pub trait Program: Send + Sync + 'static {
     /// The type of messages. [`Message::duplicate`] decides whether messages can arrive twice.
     type Message: Message + Clone;
-    /// A node.
+    /// The type of the nodes.
     type Node: Node<Self::Message>;
     /// The type of the observer.
     type Observer: Observer<Self::Message>;
@@ -59,7 +59,7 @@ pub struct RunResult {
     pub properties: Properties,
     /// The run's digest, which depends only on the seed and the plan.
     pub digest: u64,
-    /// Messages that were delivered.
+    /// The number of delivered messages.
     pub delivered: u64,
     /// The joint states that the nodes have reached, as bits of their hashes.
     pub coverage: Vec<u64>,
@@ -80,14 +80,15 @@ pub trait Subject: Sync {
     /// # Errors
     /// If the plan does not fit the program, or the run fails for another reason.
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError>;
-    /// Runs the program once on one worker, and returns each step of its nodes as well, by time.
+    /// Runs the program once on one worker, and also returns the steps of its nodes, in the order
+    /// of time.
     ///
     /// # Errors
     /// See [`Subject::run`].
     fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError>;
 }
 
-/// A run that could not be completed.
+/// The reasons why a run could not be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum HuntError {
     /// The plan does not fit the program.
@@ -143,7 +144,7 @@ pub(crate) fn trace<P: Program>(
     let log = Arc::new(Mutex::new(Vec::new()));
     let result = run(program, seed, plan, 1, Some(Arc::clone(&log)), invariants)?;
     let mut steps = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
-    // Nodes are served one after the other within a window.
+    // Steps are recorded node by node within a window, so they must be sorted.
     steps.sort_by_key(|step: &Step| step.at);
     Ok((result, steps))
 }

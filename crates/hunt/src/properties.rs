@@ -1,4 +1,4 @@
-//! Properties of a run, stated where they matter and checked on every executor.
+//! Properties of a run, stated in the code of actors and checked on every executor.
 //!
 //! They are counters of the run ([`Context::count`](corsair::Context::count)), so they work in any
 //! actor and cost as much as a counter.
@@ -122,7 +122,7 @@ macro_rules! buggify {
     };
 }
 
-/// Whether [`buggify!`](crate::buggify) is in effect: the feature `buggify`.
+/// True if [`buggify!`](crate::buggify) is in effect, which the feature `buggify` decides.
 pub const BUGGIFY: bool = cfg!(feature = "buggify");
 
 /// A property, with the number of times that it was evaluated.
@@ -139,7 +139,7 @@ pub struct Property {
     pub violated: u64,
 }
 
-/// The results of the properties of one run or several.
+/// The results of the properties of one or more runs.
 ///
 /// Displayed with one line for each property.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -196,12 +196,12 @@ impl Properties {
         }
     }
 
-    /// The names of properties that were violated.
+    /// Returns the names of the violated properties.
     pub fn violated(&self) -> Vec<&str> {
         self.names(|property| property.violated > 0)
     }
 
-    /// The names of `sometimes!` conditions that never held.
+    /// Returns the names of the `sometimes!` conditions that never held.
     pub fn never_reached(&self) -> Vec<&str> {
         self.names(|property| property.is_sometimes && property.held == 0)
     }

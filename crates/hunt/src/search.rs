@@ -45,20 +45,20 @@ pub struct Failure {
     pub seed: u64,
     /// The faults of the run.
     pub plan: FaultPlan,
-    /// Messages that the run delivers.
+    /// The number of messages that the run delivers.
     pub delivered: u64,
 }
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunted {
-    /// Runs up to the failure, or all.
+    /// The number of runs up to the failure, or of all runs.
     pub runs: u64,
     /// The first run that violates a property.
     pub failure: Option<Failure>,
     /// The properties of all runs.
     pub properties: Properties,
-    /// States that were covered.
+    /// The number of covered states.
     pub covered: u32,
 }
 
@@ -84,7 +84,8 @@ pub fn hunt_with(
     mut progress: impl FnMut(&Hunted),
 ) -> Result<Hunted, HuntError> {
     let deadline = Instant::now().checked_add(hunt.time);
-    // A multiple of the shard would only shift the sequence of numbers.
+    // The shard's number is hashed, because a multiple of it would only shift the sequence of
+    // random numbers.
     let part = match hunt.shard {
         0 => 0,
         shard => Random::new(shard).bits(),

@@ -44,7 +44,7 @@ pub fn shrink(subject: &dyn Subject, failure: &Failure) -> Result<Shrunk, HuntEr
             if shrinker.runs >= MOST_RUNS {
                 break;
             }
-            // Candidates are made from a plan that an earlier one may have replaced.
+            // An earlier candidate may have replaced the plan from which this candidate was made.
             if is_smaller(&plan, &shrinker.failure.plan) && shrinker.accept(&plan)? {
                 smaller = true;
                 break;
@@ -100,8 +100,8 @@ impl Shrinker<'_> {
     }
 }
 
-/// Returns smaller plans: first those with one fault less, then those with weaker faults, then
-/// shorter ones.
+/// Returns smaller plans: first plans with one fault less, then plans with weaker faults, then
+/// shorter plans.
 fn candidates(plan: &FaultPlan) -> Vec<FaultPlan> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut FaultPlan)| {
@@ -238,7 +238,7 @@ pub enum ReplayError {
 }
 
 impl Replay {
-    /// The replay as JSON.
+    /// Returns the replay as JSON.
     pub fn to_json(&self) -> String {
         // Numbers and strings are always JSON.
         serde_json::to_string_pretty(self).unwrap_or_default()
@@ -256,7 +256,7 @@ impl Replay {
     }
 
     /// Runs the replay on `workers` workers, and returns its result; the digest does not depend on
-    /// the number.
+    /// `workers`.
     ///
     /// # Errors
     /// If the run cannot be completed, or the property is not violated.

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 json!({"type": "init_ok"})
             }
             "echo" => json!({"type": "echo_ok", "echo": body["echo"]}),
-            // Without the name, ids of several nodes are the same.
+            // Without the node's name, several nodes create the same ids.
             "generate" if mode == "same" => json!({"type": "generate_ok", "id": ids}),
             "generate" => json!({"type": "generate_ok", "id": [name, ids]}),
             _ => json!({"type": "error", "code": 10}),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use std::borrow::Cow;
 use thiserror::Error;
 
-/// The body of a message: a JSON object with a type, and usually an id or the id that it replies to.
+/// The body of a message: a JSON object with a type, and usually its own id or the id of the request that it answers.
 ///
 /// ```
 /// use corsair_maelstrom::Body;
@@ -119,7 +119,7 @@ pub enum Packet {
     Send(Addr, Addr, Body),
     /// A message that a process sends under the name of another member, for example a request that it passes on.
     Forwarded(Addr, Body),
-    /// A notification of the root that a client has finished.
+    /// Notifies the root that a client has finished.
     Finished,
 }
 

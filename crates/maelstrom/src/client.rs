@@ -35,7 +35,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) history: Vec<Record>,
-    /// Messages from and to clients.
+    /// The number of messages from and to clients.
     pub(crate) messages: u64,
     /// Sentences about violations of the protocol, which end the test.
     pub(crate) faults: Vec<String>,

@@ -63,7 +63,7 @@ impl Cluster {
         if let Some(index) = SERVICES.iter().position(|service| *service == name) {
             return Some(self.service(index as u32));
         }
-        // `n01` and `n+1` are names of nothing.
+        // `n01` and `n+1` are not names of nodes.
         let number = |digits: &str| {
             let index = digits.parse::<u32>().ok()?;
             (index.to_string() == digits).then_some(index)

@@ -24,7 +24,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The result, if the operation took effect.
+    /// Returns the result, if the operation took effect.
     pub fn result(&self) -> Option<&Value> {
         match &self.outcome {
             Outcome::Ok(value) => Some(value),

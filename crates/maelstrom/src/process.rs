@@ -83,7 +83,7 @@ impl Test {
     }
 }
 
-/// The actor of a process.
+/// The actor that represents a process in the simulation.
 struct Proxy {
     cluster: Cluster,
     node: u32,
@@ -138,7 +138,7 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Tells each node its name, and waits for all replies.
+    /// Sends each node its name, and waits for all replies.
     fn init(&mut self) -> Result<(), TestError> {
         let cluster = self.prepared.cluster;
         let names: Vec<String> = cluster

@@ -78,7 +78,8 @@ impl Report {
             workload: test.workload.clone(),
             messages: Messages {
                 clients: collected.messages,
-                // Without the ends of clients, and what processes hand to their actors.
+                // Excludes the notifications of finished clients, and the messages from processes
+                // to their actors.
                 nodes: run.delivered().saturating_sub(collected.messages + other),
                 lost: run.lost,
             },

@@ -209,7 +209,7 @@ mod tests {
         for value in 0..100 {
             states.answer(0, &write(value), |_| 0);
         }
-        // The writer sees its own write, another client the oldest state that is left.
+        // The writer sees its own write; another client sees the oldest stored state.
         assert_eq!(states.answer(0, &read(), |_| 0).int("value"), Some(99));
         let old = states.answer(1, &read(), |_| 0).int("value").unwrap();
         assert!(old < 99, "{old}");

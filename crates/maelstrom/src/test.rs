@@ -89,7 +89,7 @@ impl Test {
     }
 }
 
-/// The reasons why a test could not be done.
+/// The reasons why a test could not be run, or failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TestError {
@@ -112,7 +112,7 @@ pub enum TestError {
     /// The fault plan has crashes, which tests do not support.
     #[error("the fault plan has crashes, but the nodes of a test do not restart")]
     Crashes,
-    /// The network cannot be made.
+    /// The network has invalid parameters.
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// The run failed.

@@ -48,7 +48,7 @@ pub(crate) const WORKLOADS: [&dyn Workload; 8] = [
     &crate::workloads::lin_kv::LinKv,
 ];
 
-/// The names of all workloads.
+/// Returns the names of all workloads.
 ///
 /// ```
 /// assert!(corsair_maelstrom::workloads().contains(&"lin-kv"));

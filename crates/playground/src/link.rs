@@ -32,7 +32,7 @@ pub(crate) enum Message {
 struct PageMessage {
     #[serde(default)]
     drawn: bool,
-    /// True if the page has just been loaded and knows nothing of the session.
+    /// True if the page has just been loaded and has no state of the session.
     #[serde(default)]
     again: bool,
     level: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Link {
     handle: Handle,
     _watching: Watching,
     level: Level,
-    /// The version and epoch of the frame that the page has, and whether the page is still drawing it.
+    /// The version and epoch of the page's frame, and whether the page is still drawing that frame.
     known: u64,
     epoch: u32,
     is_drawing: bool,
@@ -133,7 +133,7 @@ impl Link {
         self.messages.push(Message::Text(value.to_string()));
     }
 
-    /// Posts everything, for a page that knows nothing yet.
+    /// Posts the complete state, for a page that has just been loaded.
     fn post_all(&mut self) {
         (self.known, self.is_drawing) = (0, false);
         self.handle.scenes().mark_changed();

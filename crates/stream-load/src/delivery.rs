@@ -37,16 +37,16 @@ pub enum MeasureError {
     /// A write was refused.
     #[error("the write was answered with {0}")]
     Refused(StatusCode),
-    /// Some points did not arrive.
+    /// A node did not receive all points.
     #[error("the task `{task}` got {got} points of {wanted} at `{node}`")]
     Lost {
         /// The task that lacks points.
         task: String,
         /// The node of the task that lacks points.
         node: String,
-        /// The number of points that it received.
+        /// The number of points that the node received.
         got: u64,
-        /// The number of points that it should have received.
+        /// The number of points that the node should have received.
         wanted: u64,
     },
 }
@@ -112,7 +112,7 @@ impl Workload {
         engine.settle().await;
         let time = begun.elapsed();
         self.check(&engine)?;
-        // The run's report says nothing that the tasks have not said.
+        // The run's report is ignored, because the tasks have already been checked.
         drop(engine.close().await);
         Ok(time)
     }

@@ -1,4 +1,4 @@
-//! The load that streams are measured with.
+//! Load generators that measure the speed of streams.
 //!
 //! [`Workload`] does the work of the published benchmark within the process, without a socket;
 //! [`writers`] are clients that write over sockets as fast as the server accepts.

@@ -31,11 +31,11 @@ pub struct Writers {
 /// The result of the clients.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrote {
-    /// Lines that were answered with 204.
+    /// The number of lines in writes that were answered with 204.
     pub lines: u64,
-    /// Bytes of their bodies.
+    /// The number of bytes in the bodies of these writes.
     pub bytes: u64,
-    /// Writes that were answered with 503 and tried again.
+    /// The number of writes that were answered with 503 and repeated.
     pub busy: u64,
     /// The time from the first write to the last answer.
     pub time: Duration,
@@ -129,7 +129,7 @@ async fn client(
                 wrote.busy += 1;
                 let address = stream.get_ref().peer_addr()?;
                 tokio::time::sleep(PAUSE).await;
-                // The server closes after a refusal.
+                // The server closes the connection after a refusal.
                 stream = BufReader::new(TcpStream::connect(address).await?);
             }
             status => {

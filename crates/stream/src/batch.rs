@@ -1,4 +1,4 @@
-//! The flows on the edges of a task: selections of rows of shared blocks, and windows of them.
+//! The contents of a task's edges: batches, which select rows of shared blocks, and windows of batches.
 
 use crate::block::{Block, Column, Data, Words};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct Batch {
     pub group: Arc<Group>,
 }
 
-/// Some rows of a block, ascending.
+/// A selection of rows of a block, in ascending order.
 #[derive(Clone, Debug)]
 pub enum Rows {
     /// The rows from the first number up to, but not including, the second.
@@ -73,10 +73,10 @@ impl Flow {
         }
     }
 
-    /// Returns its group.
+    /// Returns the group of the points.
     ///
     /// # Panics
-    /// If it is a window without a batch.
+    /// If the flow is a window without a batch.
     pub fn group(&self) -> &Arc<Group> {
         match self {
             Flow::Points(batch) => &batch.group,
@@ -84,7 +84,7 @@ impl Flow {
         }
     }
 
-    /// Returns its batches, one or more.
+    /// Returns the batches, at least one.
     pub fn batches(&self) -> &[Batch] {
         match self {
             Flow::Points(batch) => std::slice::from_ref(batch),
@@ -99,8 +99,7 @@ impl Flow {
         }
     }
 
-    /// Changes each of its batches. A window without points remains a window; a batch without points is
-    /// removed.
+    /// Changes each batch. A window without points remains a window; a batch without points is removed.
     pub(crate) fn map(self, mut change: impl FnMut(Batch) -> Batch) -> Option<Flow> {
         match self {
             Flow::Points(batch) => {
@@ -119,10 +118,10 @@ impl Flow {
         }
     }
 
-    /// Returns the batch; for nodes that a pipeline always feeds with points.
+    /// Returns the batch of points, for nodes that never receive windows.
     ///
     /// # Panics
-    /// If it is a window.
+    /// If the flow is a window.
     pub(crate) fn into_points(self) -> Batch {
         match self {
             Flow::Points(batch) => batch,
@@ -134,16 +133,17 @@ impl Flow {
 }
 
 impl Group {
-    /// Returns its approximate memory in bytes.
+    /// Returns the approximate memory of the flow in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        // Its counts and its list; of a tag two pointers, the value's counts and the value.
+        // The reference counts and the list; for each tag two pointers, the reference counts of the value, and the
+        // value.
         let tag = |(_, value): &(Arc<str>, Arc<str>)| 56 + value.len();
         48 + self.tags.iter().map(tag).sum::<usize>()
     }
 }
 
 impl Batch {
-    /// Returns the same batch with only these rows.
+    /// Returns a batch of the same block and group with only these rows.
     pub fn with_rows(&self, rows: Rows) -> Batch {
         Batch {
             block: self.block.clone(),
@@ -152,7 +152,7 @@ impl Batch {
         }
     }
 
-    /// Returns a block of the points of this batch only.
+    /// Returns a block that contains only the points of this batch.
     pub fn to_block(&self) -> Block {
         match self.rows {
             Rows::Range(0, to) if to as usize == self.block.rows() => (*self.block).clone(),

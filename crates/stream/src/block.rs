@@ -27,7 +27,7 @@ pub struct Origin {
     pub measurement: Arc<str>,
 }
 
-/// Points of one measurement, column by column. All columns have as many cells as there are times.
+/// Points of one measurement, column by column. Each column has one cell for each time.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Block {
     /// The destination of the points.
@@ -70,7 +70,7 @@ pub enum Data {
 /// Values of one type.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cells<T> {
-    /// A value for each row; the default value for missing ones.
+    /// A value for each row; the default value for rows without one.
     pub values: Vec<T>,
     /// True for each row with a value; `None`: every row has one.
     pub present: Option<Vec<bool>>,
@@ -89,12 +89,12 @@ impl Words {
     /// The code of a row without this tag.
     pub const MISSING: u32 = u32::MAX;
 
-    /// The word of a row.
+    /// Returns the word of a row; `None` if the row lacks the tag.
     pub fn get(&self, row: usize) -> Option<&Arc<str>> {
         self.words.get(self.codes[row] as usize)
     }
 
-    /// Returns the words of these rows only. O(rows), even if there are many more words.
+    /// Returns only the words of these rows. O(rows), even if there are many more words.
     fn gather(&self, rows: &[u32]) -> Words {
         let codes = rows.iter().map(|&row| self.codes[row as usize]);
         if self.words.len() <= rows.len() {
@@ -182,7 +182,7 @@ impl<T: Clone> Cells<T> {
 }
 
 impl Data {
-    /// Returns these rows only. O(rows).
+    /// Returns only the cells of these rows. O(rows).
     pub(crate) fn gather(&self, rows: &[u32]) -> Data {
         match self {
             Data::Tag(words) => Data::Tag(words.gather(rows)),
@@ -203,7 +203,7 @@ impl Data {
 impl Data {
     /// Returns its approximate memory in bytes.
     fn bytes(&self) -> usize {
-        // A string: its pointer, its counts, its bytes.
+        // A string takes a pointer, two reference counts, and its bytes.
         let text = |text: &Arc<str>| 32 + text.len();
         match self {
             Data::Tag(words) => words.codes.len() * 4 + words.words.iter().map(text).sum::<usize>(),
@@ -312,14 +312,14 @@ impl Block {
 
     /// Returns its approximate memory in bytes. O(columns), and O(rows) for strings.
     pub fn bytes(&self) -> usize {
-        // Many small blocks take more for what holds their values than for the values.
+        // The vectors of a small block take more memory than its values.
         let column =
             |column: &Column| size_of::<Column>() + size_of::<Data>() + column.data.bytes();
         let columns = self.columns.iter().map(column);
         size_of::<Block>() + self.times.len() * size_of::<i64>() + columns.sum::<usize>()
     }
 
-    /// Returns a block of these rows only. O(columns × rows).
+    /// Returns a block that contains only these rows. O(columns × rows).
     ///
     /// # Panics
     /// If a row does not exist.

@@ -1,4 +1,4 @@
-//! Runs tasks: every node an actor, every arrow an edge.
+//! Runs tasks: every node of a task is an actor, and every arrow an edge.
 //!
 //! An engine is one run of the core, on its own thread. Its root actor starts the nodes of tasks and learns when they
 //! end. Writes do not pass through any actor: the caller of [`Engine::write`] parses the lines, looks up which tasks
@@ -70,7 +70,7 @@ struct EngineState {
     /// Permits for concurrent writes.
     writes: Arc<Semaphore>,
     write_log: OnceLock<WriteLog>,
-    /// True if the log has been read, so that new tasks take all writes from then on.
+    /// True once the log has been read; new tasks then take all writes.
     live: AtomicBool,
     /// The position in the log of the last write that was given to tasks; changed while `order` is held.
     position: AtomicU64,
@@ -79,9 +79,9 @@ struct EngineState {
     closed: AtomicBool,
     /// True if nodes save their state when their inputs end.
     suspended: Arc<AtomicBool>,
-    /// Saved states of tasks that have not been started yet.
+    /// The saved states of tasks that have not been started yet.
     saved: Mutex<BTreeMap<String, SavedTask>>,
-    /// Lines of all `log` nodes.
+    /// The lines that all `log` nodes have written.
     log: Queue,
     accepted: AtomicU64,
     rejected: AtomicU64,
@@ -273,7 +273,7 @@ impl Engine {
         }
         let saved = shared.saved_for(name, &pipeline, origin.as_ref().map(|origin| origin.since));
         let origin = origin.unwrap_or_else(|| TaskOrigin {
-            // A task with a saved state takes all writes behind it; any other takes none that is logged.
+            // A task with a saved state takes all later writes of the log; any other task takes no logged writes.
             since: if saved.is_some() { 0 } else { u64::MAX },
             created: crate::now::now(),
             files: file_lengths(&pipeline),
@@ -282,7 +282,7 @@ impl Engine {
         // From here on the task is visible, so its nodes must be started: nothing below may await, or a
         // caller that is dropped would leave a task without nodes.
         tasks.insert(name.into(), task.clone());
-        // What is written before its nodes have started waits on its first edges.
+        // Points that are written before the task's nodes have started wait on its first edges.
         shared.subscribe(&task);
         shared.commands.give(Command::Start(plan));
         Ok(())
@@ -393,11 +393,11 @@ impl Engine {
     pub async fn drain(&self) {
         let shared = &self.shared;
         shared.closed.store(true, Ordering::SeqCst);
-        // Writes under way hold their permits until their points lie on edges.
+        // Writes in progress hold their permits until their points are on edges.
         let all = u32::try_from(shared.options.writes.get()).unwrap_or(u32::MAX);
         let permits = shared.writes.acquire_many(all).await;
         let routes = {
-            // Those that found the engine open have subscribed by now.
+            // Tasks that were added before the engine closed have subscribed by now.
             let _tasks = shared.tasks.write();
             shared.take_routes()
         };
@@ -423,7 +423,7 @@ impl Engine {
             let in_time = tokio::time::timeout(deadline, &mut drained).await;
             if in_time.is_err() {
                 self.hurry();
-                // Now that no sink waits for its receiver, no node waits for a sink.
+                // Sinks no longer wait for their receivers, so nodes no longer wait for sinks.
                 drained.await;
             }
         }
@@ -472,7 +472,7 @@ impl Engine {
         self.shared.commands.give(Command::End);
         let run = self.shared.run.lock().take()?;
         let shared = self.shared.clone();
-        // Both end at once; only their threads have to.
+        // The run and its threads end soon, so this wait is short.
         let joined = tokio::task::spawn_blocking(move || {
             if let Some(log) = shared.write_log.get() {
                 log.close();
@@ -515,7 +515,7 @@ impl EngineState {
         self.routes.read().clone()
     }
 
-    /// Returns the log position after all writes that tasks have received.
+    /// Returns the position in the log behind the last write that tasks have received.
     fn place(&self) -> LogPlace {
         LogPlace {
             position: self.position.load(Ordering::SeqCst),
@@ -533,7 +533,7 @@ impl EngineState {
         }
     }
 
-    /// Records that the log has been read: tasks that were new take every write from now on.
+    /// Records that the log has been read: new tasks take every write from now on.
     fn began_now(&self) {
         self.live.store(true, Ordering::SeqCst);
         let generation = self.routes.read().generation;

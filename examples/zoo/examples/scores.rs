@@ -1,9 +1,9 @@
 //! Scores the search on the zoo: `scores [REPEATS [RUNS [NAMES…]]]`. For each program it prints the
 //! median number of runs and the median time until the bug is found, the number of searches that
-//! found it, how far the failure is shrunk, how often the shrunk failure is reproduced with 1 to 4
-//! workers, and whether the fixed twin raises no alarm in the same number of runs. Without
-//! arguments it makes one search of 20 runs, which shows the table but proves little. The exit code
-//! is 1 if a twin raises an alarm or a failure is not reproduced.
+//! found it, how much of the failure remains after shrinking, how often the shrunk failure is
+//! reproduced with 1 to 4 workers, and whether the fixed twin raises no alarm in the same number of
+//! runs. Without arguments it makes one search of 20 runs, which shows the table but proves little.
+//! The exit code is 1 if a twin raises an alarm or a failure is not reproduced.
 
 use corsair_hunt::{Failure, Hunt, Hunted, Replay, Subject, explain, hunt, shrink};
 use std::io::Write;
@@ -30,8 +30,8 @@ fn median<T: Ord + Copy>(values: &mut [T]) -> T {
     values[values.len() / 2]
 }
 
-/// Returns the percentage of messages that are left, and the number of replays with the same
-/// digest.
+/// Returns the percentage of messages that remain after shrinking, and the number of replays with
+/// the same digest.
 fn shrunk(subject: &dyn Subject, failure: &Failure) -> (u64, usize) {
     let shrunk = shrink(subject, failure).expect("a failure is shrunk");
     let explanation = explain(subject, &shrunk.failure).expect("a failure is explained");

@@ -26,7 +26,7 @@ pub enum Msg {
     Fill(u64, u64),
     /// Adds one to the value in the database.
     Increment,
-    /// Empties the cache, until the database hears that it is empty.
+    /// Empties the cache; the database repeats the message until the cache confirms it.
     Invalidate(u64),
     /// Confirms that the cache has been empty since this value.
     Invalidated(u64),
@@ -107,12 +107,12 @@ impl Node<Msg> for Peer {
                 cx.send(machine.nodes.get(1), Msg::Fill(value, lease));
             }
             Msg::Fill(value, lease) => {
-                // The fixed cache refuses what was loaded before it was emptied.
+                // The fixed cache refuses a value that was loaded before the cache was emptied.
                 if self.bug || lease == self.lease {
                     self.cached = Some(value);
                 }
             }
-            // What comes too late is refused, so that the end is calm.
+            // Late increments are refused, so that nothing changes near the end.
             Msg::Increment if cx.now().elapsed().as_millis() > 2_600 => {}
             Msg::Increment => {
                 self.value += 1;
@@ -141,7 +141,7 @@ pub struct Values([Option<u64>; 2]);
 impl Observer<Msg> for Values {
     fn on<C: Context<Msg>>(&mut self, from: Addr, body: Msg, _: &mut C) {
         if let Msg::Value(value) = body {
-            // The nodes are one after the other, the database first.
+            // The database and the cache have consecutive addresses, the database first.
             self.0[(from.as_u32() % 2) as usize] = value;
         }
     }

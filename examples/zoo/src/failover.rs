@@ -75,7 +75,8 @@ impl Peer {
                 }
             }
             3 => {
-                // The last numbers have time to be reported.
+                // The client stops early, so that its last numbers can be reported before the run
+                // ends.
                 if self.count < 50 && now(cx) < 2_400 {
                     self.count += 1;
                     machine.disk.write_number("count", self.count.into());
@@ -137,7 +138,7 @@ impl Node<Msg> for Peer {
                 let is_replica = self.primary != machine.index;
                 if epoch > self.epoch || epoch == self.epoch && is_replica {
                     if epoch > self.epoch || machine.disk.number("copied") != Some(epoch) {
-                        // The first copy of an epoch replaces what was never acknowledged.
+                        // The first copy of an epoch replaces numbers that were never acknowledged.
                         (self.epoch, self.primary) = (epoch, 3 - machine.index);
                         self.numbers = 0;
                         machine.disk.write_number("copied", epoch);

@@ -1,4 +1,4 @@
-//! A connection that one side has closed and the other side continues to use forever.
+//! A connection that one side has closed, and that the other side continues to use forever.
 //!
 //! Reports: RFC 793, section 3.4 (half-open connections); Alquraan et al., "An analysis of
 //! network-partitioning failures in cloud systems", OSDI 2018 (one-way partitions).
@@ -45,7 +45,7 @@ const PATIENCE: u32 = 20;
 impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         if machine.index == 0 {
-            // The server keeps its connection over a restart.
+            // The server remembers its connection after a restart.
             self.connection = machine.disk.number("connection").unwrap_or(0);
             self.is_open = self.connection > 0;
         }

@@ -27,7 +27,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     lease: u64,
-    /// Whether the lease has a holder.
+    /// True if the lease has a holder.
     held: bool,
     /// The highest lease under which a client has written.
     written: u64,
@@ -38,7 +38,7 @@ const EXPIRES: u16 = 1;
 
 impl Peer {
     fn write<C: Context<Msg>>(&mut self, lease: u64, cx: &mut C, machine: &mut Machine) {
-        // The fixed store refuses whoever has lost the lease.
+        // The fixed store refuses a client that has lost the lease.
         if !self.bug && lease < self.written {
             return;
         }

@@ -72,7 +72,7 @@ mod prelude {
     pub use corsair::{Addr, Context, Message};
     pub use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
 
-    /// The time of the run in milliseconds.
+    /// Returns the virtual time of the run in milliseconds.
     pub fn now<M: Message, C: Context<M>>(cx: &C) -> u64 {
         cx.now().elapsed().as_millis() as u64
     }

@@ -65,7 +65,8 @@ impl Node<Msg> for Peer {
     fn on<C: Context<Msg>>(&mut self, input: Input<Msg>, cx: &mut C, machine: &mut Machine) {
         match input {
             Input::Timer(_) => {
-                // Rare enough that replicas hear of each other between two counts, as a rule.
+                // Increments are rare enough that replicas usually exchange their states between
+                // two of them.
                 let now = cx.now().elapsed().as_millis() as u32;
                 if now < 2_000 && (now / 40 + machine.index).is_multiple_of(9) {
                     self.counts[machine.index as usize] += 1;

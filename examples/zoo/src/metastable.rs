@@ -53,7 +53,8 @@ impl Peer {
 
     fn step<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
         self.age += 1;
-        // The fixed client waits twice as long each time; the other asks four times as often.
+        // The fixed client doubles its wait with each attempt; the faulty client sends four
+        // requests instead of one.
         let patience = if self.bug {
             PATIENCE
         } else {
@@ -103,7 +104,7 @@ impl Node<Msg> for Peer {
                 body: Msg::Answer(number),
                 ..
             } => {
-                // An answer to a request that was given up is of no use.
+                // An answer to an abandoned request is ignored.
                 if number == self.open {
                     if self.attempts <= 1 {
                         let (now, parent) = (cx.now().elapsed().as_millis() as u64, cx.parent());

@@ -93,7 +93,8 @@ impl Node<Msg> for Peer {
                     cx.send(from, Msg::Reply(time, self.clock));
                 }
                 sometimes!(cx, !self.deferred.is_empty(), "two want the lock");
-                // The bug: who asks later has seen the own request.
+                // The bug: assumes that a node with a later request has already received this
+                // node's request.
                 if self.bug && self.request > 0 && self.request < time {
                     self.agree(from, cx, machine);
                 }

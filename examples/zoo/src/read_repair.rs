@@ -45,7 +45,7 @@ impl Peer {
     fn tick<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         machine.timer(cx, 20, TICK);
         if machine.index == 3 {
-            // Values are written seldom, each at another time.
+            // Values are written rarely, at random times.
             if cx.below(8) > 0 {
                 return;
             }

@@ -91,7 +91,8 @@ impl Node<Msg> for Peer {
                 }
                 Msg::Commit(generation, offset) => {
                     let is_current = generation == self.generation && offset > self.offset;
-                    // The bug: within a generation offsets only grow, and others are not looked at.
+                    // The bug: only offsets of the current generation are compared, and offsets of another generation
+                    // are accepted.
                     let is_other = generation != self.generation && self.bug;
                     if is_current || is_other {
                         always!(cx, offset >= self.offset, "offsets do not go back");

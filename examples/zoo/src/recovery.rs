@@ -82,7 +82,7 @@ impl Peer {
 impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         machine.timer(cx, 30, TICK);
-        // A number that was under way before a crash is given up.
+        // The client abandons a number that was in progress before a crash.
         self.number = machine.disk.number("number").map_or(0, |number| number + 1);
         self.value = machine.disk.number("value").unwrap_or(0);
         if self.bug && machine.index < 3 && now(cx) > 0 {
@@ -127,7 +127,7 @@ impl Node<Msg> for Peer {
                     }
                 }
             }
-            // Who recovers answers nobody.
+            // A recovering replica does not answer requests.
             _ if self.question > 0 => {}
             Msg::Write(number) => {
                 self.value = self.value.max(number);

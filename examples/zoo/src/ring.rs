@@ -75,7 +75,7 @@ impl Node<Msg> for Peer {
                 body: Msg::Token(generation, passed),
                 ..
             } => {
-                // Older tokens, and copies, are taken out of the ring.
+                // Older tokens and copies are removed from the ring.
                 if (generation, passed) > (self.generation, self.passed) {
                     (self.generation, self.passed) = (generation, passed);
                     self.pass(cx, machine);

@@ -76,7 +76,7 @@ impl Peer {
                     cx.send(parent, Msg::Over(time));
                 }
             }
-            // A token that was lost is replaced in the next round.
+            // A lost token is replaced in the next round.
             if now(cx) / 200 > self.round {
                 self.round = now(cx) / 200;
                 self.black = false;

@@ -45,7 +45,7 @@ impl Peer {
     fn collect(&mut self) {
         for (item, age) in self.items.iter_mut().zip(&mut self.ages) {
             *age = if *item == DELETED { *age + 1 } else { 0 };
-            // The bug: by now everybody must have heard of it.
+            // The bug: assumes that every replica has received the deletion by now.
             if self.bug && *age > 12 {
                 *item = 0;
             }

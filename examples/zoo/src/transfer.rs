@@ -56,7 +56,7 @@ impl Node<Msg> for Peer {
                 body: Msg::Pay(number),
             } => {
                 let new = self.booked.insert(number);
-                // The fixed bank knows what it has booked.
+                // The fixed bank remembers the payments that it has booked.
                 if new || self.bug {
                     self.balance += 1;
                     machine.disk.append("booked", &number.to_le_bytes());

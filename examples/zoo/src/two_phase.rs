@@ -126,7 +126,7 @@ impl Node<Msg> for Peer {
                 Msg::Decide(id, commit) => self.decide(id, commit, cx, machine),
                 Msg::Ask(id) => {
                     let committed = self.committed.contains(&id);
-                    // What is under way is not decided yet.
+                    // A transaction in progress has no decision yet.
                     if committed || id != self.current {
                         cx.send(from, Msg::Decide(id, committed));
                     }

@@ -61,7 +61,7 @@ impl Peer {
 
 impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
-        // Jobs of an earlier life are gone, and their numbers are not used again.
+        // After a crash earlier jobs are lost, and their numbers are not used again.
         self.next = now(cx);
         machine.timer(cx, 20, TICK);
     }

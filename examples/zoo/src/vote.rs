@@ -46,7 +46,7 @@ impl Peer {
     fn save(&self, machine: &mut Machine) {
         machine.disk.write_number("term", self.term);
         machine.disk.write_number("voted", self.voted);
-        // The bug: the operating system will write it some time.
+        // The bug: relies on the operating system to write the vote some time later.
         if !self.bug {
             machine.disk.sync();
         }
@@ -99,7 +99,7 @@ impl Node<Msg> for Peer {
                     }
                 }
                 Msg::Granted(term) => {
-                    // Votes are a set, because they may come twice.
+                    // Votes are a set, because a vote may arrive twice.
                     if term == self.term && self.voted == me && !self.leads {
                         self.votes |= machine.nodes.index_of(from).map_or(0, |voter| 1 << voter);
                         if self.votes.count_ones() >= 2 {

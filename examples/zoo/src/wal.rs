@@ -67,7 +67,8 @@ impl Node<Msg> for Peer {
                     if value > self.value {
                         self.value = value;
                         machine.disk.append("log", &value.to_le_bytes());
-                        // The log is synced later, with what has come until then.
+                        // The faulty server syncs the log later, together with the writes that have
+                        // arrived until then.
                         if !self.bug || value.is_multiple_of(8) {
                             machine.disk.sync();
                         }

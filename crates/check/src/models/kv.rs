@@ -83,7 +83,8 @@ impl Model for KeyValue {
         let (Get, Value::Text(text)) = (&input.action, output) else {
             return true;
         };
-        // The value is one that is there or is put, and possibly appended to.
+        // The read value is the current value or a value that another call sets, possibly with
+        // appended texts.
         let mut bases = vec![state];
         let mut appended = Vec::new();
         for other in others {

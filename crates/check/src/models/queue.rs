@@ -1,4 +1,4 @@
-//! Queues: first in, first out; and bags, whose elements come out in any order.
+//! First-in-first-out queues, and bags, whose elements come out in any order.
 
 use super::register::done;
 use super::{FromRecords, call_text, group_of};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue;
 
-/// A queue whose elements come out in any order. Removing from an empty one returns nil.
+/// A queue whose elements come out in any order. Removing from an empty bag returns nil.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bag;
 

@@ -76,7 +76,8 @@ impl Model for Register {
         match input.inner() {
             RegisterInput::Read => output.map(group_of),
             RegisterInput::Write(value) => Some(group_of(value)),
-            // Who failed to match may match without the others.
+            // A compare-and-set that failed might succeed if other operations were removed, so it
+            // has no group.
             _ => None,
         }
     }

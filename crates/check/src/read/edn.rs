@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
     fn character(&mut self) -> Parsed<Value> {
         self.at += 1;
         let start = self.at;
-        // The first character may be a bracket.
+        // The first character belongs to the name even if it is a bracket.
         self.at = (self.at + 1).min(self.text.len());
         self.token();
         let name = text(&self.text[start..self.at])?;

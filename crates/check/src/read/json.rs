@@ -27,7 +27,7 @@ pub(super) fn read(text: &[u8], pairs: &mut Pairs) -> Result<(), ReadError> {
             .and_then(|()| deserializer.end())
     } else {
         loop {
-            // `end` says whether more follows.
+            // `end` succeeds if no further event follows.
             if deserializer.end().is_ok() {
                 break Ok(());
             }

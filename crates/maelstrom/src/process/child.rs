@@ -18,7 +18,7 @@ const MOST_WAITING: usize = 100_000;
 const MOST_WAITING_BYTES: usize = 64 << 20;
 /// The number of lines of standard error that are shown if a process ends early.
 const LAST_LINES: usize = 10;
-/// The number of bytes that are read of a line of standard error, at most.
+/// The maximum number of bytes that are read of a line of standard error.
 const MOST_STDERR: u64 = 4_096;
 
 /// A message from the threads of a process.
@@ -78,7 +78,7 @@ impl Child {
             program.log_stderr,
         );
         let prefix = name.clone();
-        // The threads end with the process: they have nothing else to wait for.
+        // The threads end with the process, because they wait only for its streams.
         std::thread::spawn(move || write_lines(stdin, &receiver, &written));
         std::thread::spawn(move || read_lines(node, stdout, &lines));
         std::thread::spawn(move || read_errors(&prefix, BufReader::new(stderr), &last, log));
@@ -107,7 +107,7 @@ impl Child {
             std::thread::sleep(Duration::from_millis(10));
             status = self.process.try_wait().ok().flatten();
         }
-        // What it wrote last may still be on its way.
+        // The last lines of the process may still be on their way.
         std::thread::sleep(Duration::from_millis(50));
         let (name, elapsed) = (&self.name, self.started.elapsed());
         let what = match status {
@@ -153,7 +153,7 @@ impl Writer {
                 "node {} does not read its standard input: {waiting} bytes wait",
                 self.name
             ))),
-            // The process has ended, which its standard output tells.
+            // The process has ended; the end of its standard output reports that.
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
         }
     }
@@ -172,7 +172,7 @@ fn read_lines(node: u32, stdout: ChildStdout, lines: &SyncSender<FromChild>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
-        // One byte more than a line may have, so that a longer one is seen.
+        // Reads one byte more than a line may have, to detect a longer line.
         let read = stdout
             .by_ref()
             .take(MOST_BYTES as u64 + 2)

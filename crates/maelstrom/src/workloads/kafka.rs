@@ -86,7 +86,7 @@ impl KafkaSession {
 
     fn assign(&mut self, keys: Vec<String>, is_from_start: bool) -> Call {
         let list: Vec<Value> = keys.iter().map(|key| key.as_str().into()).collect();
-        // From the beginning nothing needs to be asked, but the request shows that the node is alive.
+        // Reading from the beginning needs no committed offsets, but the request shows that the node is alive.
         let body = Body::new("list_committed_offsets").with("keys", Json::from(keys.clone()));
         if is_from_start {
             self.offsets = keys.iter().map(|key| (key.clone(), 0)).collect();
@@ -231,7 +231,8 @@ impl Session for KafkaSession {
     }
 
     fn failed(&mut self) {
-        // Another process begins without assigned keys; so a failed final poll assigns again.
+        // The client continues as another process, which has no assigned keys, so a failed final poll assigns them
+        // again.
         self.pending = Pending::None;
         self.offsets.clear();
         if self.end == End::Poll {

@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(lost, ["lost element: 1 is missing in the last read"]);
         let never = violations(&[add(1, 0), read(&[], 20)]);
         assert_eq!(never, ["lost element: 1 is missing in the last read"]);
-        // The read began before the element was known.
+        // The read began before the element was known to have been added.
         assert!(violations(&[add(2, 0), add(1, 5), read(&[2], 5)]).is_empty());
     }
 

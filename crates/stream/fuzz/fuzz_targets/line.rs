@@ -1,5 +1,5 @@
 //! Fuzzes the parser with arbitrary bytes. The parser and the builder must agree on what a line is,
-//! errors must be in order, and blocks must be equal after their rows were written and read again.
+//! errors must be in the order of lines, and writing and reading rows must give equal blocks.
 //!
 //! From `crates/stream`: `cargo +nightly fuzz run line -- -dict=fuzz/line.dict -max_len=2000`
 #![no_main]

@@ -51,13 +51,13 @@ pub struct Builder {
     hasher: Seeded,
     measurements: Vec<Measurement>,
     index: HashTable<u32>,
-    /// The measurement of the line before.
+    /// The measurement of the previous line.
     last: u32,
     /// Complete blocks, with the numbers of their first lines and, if requested, of all their lines.
     done: Vec<(usize, Block, Vec<u32>)>,
     /// True if line numbers are stored.
     numbered: bool,
-    /// Lines that are in blocks.
+    /// The number of lines in blocks.
     stored: usize,
     /// The maximum length of a line in bytes.
     max_line: usize,
@@ -65,14 +65,14 @@ pub struct Builder {
     bytes: usize,
 }
 
-/// The counts of lines of a text, without blank lines and comments.
+/// The numbers of lines in a text; blank lines and comments are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCounts {
-    /// Points that went into blocks.
+    /// Lines whose points are in blocks.
     pub stored: usize,
     /// Valid lines of measurements that no task takes.
     pub unwanted: usize,
-    /// Lines that are no points.
+    /// Invalid lines.
     pub bad: usize,
 }
 
@@ -98,8 +98,8 @@ impl LineCounts {
     }
 }
 
-/// Converts a timestamp to nanoseconds, if InfluxDB accepts it. The first two and the last of the 64-bit values have
-/// special meanings there, and cannot have a window around them here.
+/// Converts a timestamp to nanoseconds, if InfluxDB accepts it. InfluxDB gives the first two and the last of the
+/// 64-bit values special meanings, and no window can contain them.
 fn in_range(time: i64, unit: i64) -> Option<i64> {
     let nanos = time.checked_mul(unit)?;
     (i64::MIN + 2..i64::MAX).contains(&nanos).then_some(nanos)
@@ -112,7 +112,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The number of bytes of additional memory after which [`Builder::feed_while`] asks again.
+    /// The number of bytes of additional memory after which [`Builder::feed_while`] calls `grow` again.
     pub(crate) const STEP: usize = 64 << 10;
 
     /// Creates a builder without lines. Lines may have any length.
@@ -316,7 +316,7 @@ impl Builder {
         place
     }
 
-    /// Stores the current line. It is not inlined, because it would take registers from reading.
+    /// Stores the current line. Not inlined, because it would use registers that the parser needs.
     #[inline(never)]
     fn push(&mut self, region: &str, tokens: &Tokens, time: i64) {
         let measurement = &mut self.measurements[self.last as usize];

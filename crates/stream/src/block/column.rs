@@ -105,7 +105,7 @@ impl TagColumn {
         }
     }
 
-    /// The code of a word that is not the expected one.
+    /// Returns the code of a word that differs from the expected word.
     #[inline(never)]
     fn find(&mut self, word: Piece<'_>, hasher: &Seeded) -> u32 {
         let bytes = word.bytes();

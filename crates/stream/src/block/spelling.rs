@@ -1,5 +1,4 @@
-//! Names as they are written in lines, which are compared without a function call if they are
-//! short.
+//! Names as they are written in lines. Short names are compared without a function call.
 
 use crate::line::{Escaped, Role, Span};
 use std::sync::Arc;
@@ -27,7 +26,7 @@ impl<'a> Piece<'a> {
         let rest = region.as_bytes().get(span.from..).unwrap_or_default();
         let length = span.to - span.from;
         let head = match rest.first_chunk() {
-            // Shifted twice, since a shift by 64 is none.
+            // Shifted in two steps, because a shift by 64 bits would overflow.
             Some(head) if length < 8 => {
                 let others = 8 * (7 - length);
                 (u64::from_le_bytes(*head) << 8 << others) >> 8 >> others
@@ -53,7 +52,7 @@ impl<'a> Piece<'a> {
         Escaped::new(self.text(), role).unescape()
     }
 
-    /// Kept beyond the text.
+    /// Returns an owned copy, which outlives the text.
     pub fn keep(self) -> Spelling {
         Spelling {
             head: self.head,
@@ -111,7 +110,7 @@ mod tests {
             for to in from..=text.len() {
                 let span = Span { from, to };
                 let kept = Piece::new(text, span).keep();
-                // At the end of a text, and amid one.
+                // A name at the end of a text, and a name within a text.
                 for after in ["", "=1,the rest"] {
                     let whole = format!("{}{after}", &text[..to]);
                     assert!(kept.is(Piece::new(&whole, span)), "{from}..{to}");

@@ -93,7 +93,7 @@ impl Table {
             before = self.fields.find(key, before, hasher, new);
             self.fields.columns[before as usize].push(row, value, region);
         }
-        // Vectors have up to twice the room that they need.
+        // Vectors have up to twice the capacity that they need.
         let cells = tokens.fields.iter().map(|(_, value)| match value {
             RawValue::Text(span) => TEXT + span.to - span.from,
             _ => 16,

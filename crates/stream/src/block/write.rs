@@ -91,7 +91,7 @@ fn is_finite(value: &Value) -> bool {
 /// Appends the value of a field.
 fn write_value(value: &Value, line: &mut String) {
     match value {
-        // Always with a point or an exponent, and never with more digits than it takes.
+        // `Debug` always writes a decimal point or an exponent, and only as many digits as needed.
         Value::Float(value) => push(line, format_args!("{value:?}")),
         Value::Integer(value) => push(line, format_args!("{value}i")),
         Value::Unsigned(value) => push(line, format_args!("{value}u")),
@@ -105,6 +105,6 @@ fn write_value(value: &Value, line: &mut String) {
 }
 
 fn push(line: &mut String, text: std::fmt::Arguments<'_>) {
-    // A string takes whatever is written to it.
+    // Writing to a string does not fail.
     let _ = line.write_fmt(text);
 }

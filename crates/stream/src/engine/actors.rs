@@ -20,7 +20,8 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Requests to the root actor from outside the run. The digest does not include them; the wall clock has none anyway.
+/// Requests to the root actor from outside the run. The digest does not include these requests; runs on the wall
+/// clock have no digest anyway.
 #[derive(Message)]
 #[message(skip)]
 pub(super) enum Command {
@@ -57,7 +58,7 @@ pub(super) fn run(
         workers: shared.options.workers,
         ..Config::default()
     };
-    // The run does not keep the engine: dropped by everybody else, it ends the run.
+    // The run does not keep the engine alive: when all other references are dropped, the run ends.
     let engine = Arc::downgrade(shared);
     let scenario = Root {
         engine: engine.clone(),
@@ -96,7 +97,7 @@ impl Scenario<Command> for Root {
         let root = cx.me();
         cx.spawn_one("gate", move |cx| gate(cx, root, commands))
             .await;
-        // Which node of which task an actor is.
+        // The task and the node index of each actor.
         let mut nodes: HashMap<Addr, (Arc<Task>, usize)> = HashMap::new();
         loop {
             match cx.recv().await {
@@ -141,17 +142,17 @@ async fn gate<C: AsyncContext<Command>>(
 ) {
     while let Some(command) = commands.recv().await {
         cx.send(root, command);
-        // Lets the message out before the next wait.
+        // Sends the message before the next wait.
         cx.yield_now().await;
     }
-    // The engine is gone.
+    // The engine was dropped.
     cx.send(root, Command::End);
 }
 
-/// The life of a node.
+/// The future that runs a node.
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Returns the spawn of the nodes of a task.
+/// Returns the bodies of a task's nodes, to be spawned together.
 fn bodies<C: AsyncContext<Command>>(
     task: &Arc<Task>,
     ready: Vec<Ready>,

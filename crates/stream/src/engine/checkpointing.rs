@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 impl Engine {
-    /// Saves the state of all tasks at one position in the sequence of writes, while they run: of each write, the saved
-    /// state contains the points in all tasks or in none. Returns when all nodes have reported, which depends on the
-    /// points on the edges of the slowest task. A task that fails or ends before it has reported is left out.
+    /// Saves the state of all tasks at one position in the sequence of writes, while they run: the saved state
+    /// contains the points of a write either in all tasks or in none. Returns when all nodes have reported, which
+    /// depends on the points on the edges of the slowest task. A task that fails or ends before it has reported is
+    /// left out.
     ///
     /// Pass the result to [`Engine::restore`]. A node may be missing if the overflow policy of its task drops barriers
     /// with points.
@@ -37,7 +38,7 @@ impl Engine {
         let (barrier, reports) = Barrier::new();
         let (tasks, place) = {
             let _order = shared.order.write();
-            // Read before the list of tasks: a task that replaces another later has a later generation.
+            // Read before the list of tasks, because a task that replaces another one later has a later generation.
             let place = shared.place();
             let tasks = shared.tasks();
             for entrance in tasks.iter().flat_map(|task| &task.entrances) {

@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 #[derive(Debug)]
 pub(super) struct Entrance {
     pub(super) wants: Subscription,
-    /// The name of its task.
+    /// The name of the task.
     pub(super) task: Arc<str>,
     overflow: Overflow,
     /// The bytes of writes on the edges of the task, summed over all its entrances.
@@ -44,7 +44,7 @@ struct Line {
 
 #[derive(Debug)]
 enum End {
-    /// The edge, for which no write is waiting.
+    /// The edge is available, and no write waits for it.
     Free(Sender),
     /// A separate task waits for capacity.
     Waiting {

@@ -35,7 +35,7 @@ pub struct EngineOptions {
     pub sink_memory: usize,
     /// The time limit for the receiver of an `http_post`.
     pub post_timeout: Duration,
-    /// Groups that a node remembers.
+    /// The maximum number of groups that a node remembers.
     pub max_series: usize,
     /// The maximum number of points that a node retains in windows, or until their partners arrive.
     pub max_points: usize,
@@ -119,7 +119,7 @@ pub enum AlertLogs {
 }
 
 impl AlertLogs {
-    /// Refuses a pipeline that writes elsewhere.
+    /// Refuses a pipeline that writes to a file that is not allowed.
     pub(super) fn check(&self, pipeline: &Pipeline) -> Result<(), TaskError> {
         for node in pipeline.nodes() {
             let mut files = node.what.definition().files().iter();

@@ -44,8 +44,8 @@ impl Routes {
         }
     }
 
-    /// Returns the entrances that take points of this database and policy: with this measurement, or, for `None`, with
-    /// any.
+    /// Returns the entrances that take points of this database and policy. With a measurement, these are the
+    /// entrances for that measurement; with `None`, the entrances for any measurement.
     pub(super) fn look_up(
         &self,
         database: &Arc<str>,

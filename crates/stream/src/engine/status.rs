@@ -13,7 +13,7 @@ use std::fmt::Write;
 pub struct TaskStatus {
     /// The name of the task.
     pub name: String,
-    /// Whether the task runs.
+    /// The state of the task: running, ended or failed.
     #[serde(flatten)]
     pub state: TaskState,
     /// The pipeline in canonical form.
@@ -24,13 +24,13 @@ pub struct TaskStatus {
     pub edges: Vec<EdgeStatus>,
 }
 
-/// Whether a task runs.
+/// The state of a task.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum TaskState {
     /// The task is running.
     Running,
-    /// All points have passed through it, and no more will come.
+    /// The task has processed all points, and receives no more.
     Ended,
     /// A node failed, and the task stopped.
     Failed {

@@ -29,9 +29,9 @@ pub(super) struct Task {
     pub(super) origin: super::TaskOrigin,
     /// The generation of the routes from which on the task takes points of a log.
     pub(super) since: Arc<AtomicU64>,
-    /// The saved states of its nodes after a suspension, by node index.
+    /// The saved states of the task's nodes after a suspension, by node index.
     pub(super) kept: Mutex<Vec<(usize, State)>>,
-    /// The number of its nodes that have not ended.
+    /// The number of the task's nodes that have not ended.
     pub(super) running: AtomicUsize,
     pub(super) failure: OnceLock<Failure>,
     pub(super) end: Notify,
@@ -72,7 +72,7 @@ impl Task {
         &self.name
     }
 
-    /// Drops the contents of its edges; its nodes end.
+    /// Aborts the task: drops the contents of its edges, so that its nodes end.
     pub(super) fn abort(&self) {
         self.abort.abort();
         for queue in self.queues() {
@@ -81,12 +81,12 @@ impl Task {
         self.log.wake_senders();
     }
 
-    /// Returns the queues of output that its nodes deliver themselves.
+    /// Returns the queues of the nodes that deliver output to files or receivers.
     pub(super) fn queues(&self) -> impl Iterator<Item = &Queue> {
         self.nodes.iter().flat_map(|node| &node.queues)
     }
 
-    /// Returns why the inputs of its nodes have ended, if they have.
+    /// Returns the reason why the inputs of the task's nodes have ended, or will end.
     pub(super) fn ending(&self, suspended: bool) -> Ending {
         match (self.abort.is_aborted(), suspended) {
             (true, _) => Ending::Aborted,
@@ -118,12 +118,12 @@ impl Task {
         }
     }
 
-    /// True until its last node has ended, or one has failed.
+    /// True until the task's last node has ended or one of its nodes has failed.
     pub(super) fn is_running(&self) -> bool {
         self.failure.get().is_none() && self.running.load(Ordering::Acquire) > 0
     }
 
-    /// Waits until all its nodes have ended.
+    /// Waits until all nodes of the task have ended.
     pub(super) async fn ended(&self) {
         loop {
             let notified = self.end.notified();

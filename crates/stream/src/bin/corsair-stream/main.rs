@@ -31,7 +31,7 @@ fn run() -> ExitCode {
             complain(arguments::sentence(&error));
             return ExitCode::from(REFUSED);
         }
-        // Help and version.
+        // clap reports `--help` and `--version` as errors.
         Err(error) => {
             terminal::print(&error.to_string());
             return ExitCode::SUCCESS;

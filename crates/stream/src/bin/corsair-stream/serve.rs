@@ -80,7 +80,7 @@ impl From<Durable> for Durability {
 }
 
 impl ServeArgs {
-    /// The token that requests have to show.
+    /// Returns the token that requests must contain.
     fn token(&self) -> anyhow::Result<Option<String>> {
         let Some(path) = &self.token_file else {
             return Ok(self.token.clone());
@@ -200,7 +200,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         let listener = TcpListener::bind(args.addr)
             .await
             .with_context(|| format!("cannot listen at {}", args.addr))?;
-        // From here on a signal ends the server, and not the process.
+        // From here on a signal stops the server instead of killing the process.
         let mut signals = Signals::listen()?;
         let engine = Engine::start(options)?;
         let replayed = start(args, &engine, store.as_ref()).await?;
@@ -221,7 +221,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             connections: args.bounds.max_connections.get(),
             head: args.bounds.client_timeout,
             write: args.bounds.client_timeout,
-            // The other half of the time is for what was accepted.
+            // The other half of the time is for accepted writes.
             grace: args.shutdown / 2,
         };
         let router = http::router_with(engine.clone(), http);
@@ -250,7 +250,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         )
         .await
     });
-    // A thread that waits for a hung receiver delays no other.
+    // Does not wait for threads that are blocked by a hung receiver.
     runtime.shutdown_background();
     code
 }
@@ -284,13 +284,13 @@ async fn start(
             }
         };
         match added {
-            // A task of the flags comes before a stored one.
+            // A task of the flags takes precedence over a stored task of the same name.
             Ok(()) | Err(TaskError::Duplicate(_)) => {}
             Err(error) => complain(format_args!("the stored task {name}: {error}")),
         }
     }
     let replayed = engine.open_log(store.log(), args.durability.into()).await?;
-    // Files of alerts are continued from here if the first seconds end in a crash.
+    // Saves the state now, so that the files of alerts continue from here if the process crashes within seconds.
     let saved = engine.checkpoint().await;
     save(engine, store, saved, None).await?;
     Ok(replayed)
@@ -319,7 +319,7 @@ async fn save(
     written.await?
 }
 
-/// Saves the state of all tasks at an interval until `stop` is sent, and not again while nothing has changed. Saving
+/// Saves the state of all tasks at an interval until `stop` is sent. An unchanged state is not saved again. Saving
 /// takes at most a tenth of the time.
 async fn save_regularly(
     engine: Engine,
@@ -335,7 +335,7 @@ async fn save_regularly(
             tokio::time::sleep(pause).await;
             (Instant::now(), engine.checkpoint().await)
         };
-        // A file that is being written is finished, so that it does not replace the one of the stop.
+        // Finishes a file that is being written, so that this file does not replace the final state.
         let (begun, saved) = tokio::select! {
             started = started => started,
             _ = &mut stop => return,
@@ -379,7 +379,7 @@ async fn stop_engine(
         }
         code
     });
-    // Not for a reader that has stopped.
+    // Does not wait for a reader that has stopped reading.
     let code = match timeout(TELLING, told).await {
         Ok(Ok(code)) => code,
         _ => failed(engine),

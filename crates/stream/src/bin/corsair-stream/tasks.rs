@@ -1,4 +1,4 @@
-//! The initial tasks of a program, the threads around them, and the summary at the end.
+//! The initial tasks, the runtime, and the summary at the end.
 
 use crate::REFUSED;
 use crate::terminal::{complain, say};
@@ -46,7 +46,7 @@ impl TaskArgs {
     }
 }
 
-/// Creates a runtime for everything outside of the engine.
+/// Creates the runtime for all work outside of the engine.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread()
         .thread_name("corsair-http")
@@ -64,7 +64,7 @@ pub(crate) fn failed(engine: &Engine) -> ExitCode {
     }
 }
 
-/// Lets all points pass through, ends the engine, and reports the result.
+/// Waits until all points have been processed, ends the engine, and reports the result.
 pub(crate) async fn close(engine: &Engine) -> anyhow::Result<ExitCode> {
     engine.drain().await;
     let code = tell(engine);

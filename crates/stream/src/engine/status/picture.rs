@@ -133,12 +133,12 @@ impl TaskStatus {
             row: 0,
         };
         let mut shapes = vec![writes];
-        // The first row of each column in which nothing stands.
+        // The first free row of each column.
         let mut free: Vec<usize> = vec![1];
         let mut edges = edges.iter().peekable();
         for (place, node) in (1..).zip(&self.nodes) {
             let (mut column, mut first) = (0, None);
-            // Edges are ordered by the node that is fed, and nodes by what feeds them.
+            // Edges are ordered by their receiving node, and each node follows its inputs.
             while let Some((from, _, _)) = edges.next_if(|(_, to, _)| *to == place) {
                 column = column.max(shapes[*from].column + 1);
                 first.get_or_insert(shapes[*from].row);
