@@ -1,4 +1,5 @@
-//! Hashing of keys from outside. It is seeded, so that no sender can make keys collide.
+//! Hash tables for keys from outside. The hash function is seeded, so that no sender can choose
+//! keys that collide.
 
 /// The hasher of tables with keys from outside.
 pub(crate) use foldhash::fast::RandomState as Seeded;

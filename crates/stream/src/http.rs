@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `POST /write?db=&rp=&precision=` | lines, plain or gzip: 204, or 400 with the bad lines |
 //! | `GET /tasks` | all tasks |
-//! | `POST /tasks` | `{"name", "text", "capacity", "overflow"}` starts one: 201 |
+//! | `POST /tasks` | `{"name", "text", "capacity", "overflow"}` starts a task: 201 |
 //! | `GET /` | a page with the graphs of all tasks and live counters |
 //! | `GET /tasks/{name}` | its graph with live counters; as DOT or SVG with `?format=dot`, `svg` |
 //! | `DELETE /tasks/{name}` | aborts it: 204 |
@@ -81,12 +81,12 @@ struct Server {
     making: Arc<Semaphore>,
 }
 
-/// The routes of an engine.
+/// Returns the HTTP routes of an engine, with the default [`HttpOptions`].
 pub fn router(engine: Engine) -> Router {
     router_with(engine, HttpOptions::default())
 }
 
-/// The routes of an engine, with options.
+/// Returns the HTTP routes of an engine, with these options.
 pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
     let memory = Semaphore::new(body::kibibytes(engine.options().body_memory));
     let server = Server {
@@ -116,7 +116,7 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
         .route("/health", get(influx::health))
         .layer(middleware::map_response(influx::version))
         .layer(middleware::from_fn(unread::close))
-        // Each route has a limit of its own.
+        // Each route has its own limit.
         .layer(DefaultBodyLimit::disable())
         .with_state(server)
 }

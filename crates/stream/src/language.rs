@@ -86,7 +86,7 @@
 //! name       = ( letter | "_" ) { letter | digit | "_" } ;
 //! ```
 //!
-//! A var with a constant may be used wherever the constant may; any other bare word is a key.
+//! A var with a constant may be used wherever a constant may; any other bare word is a key.
 //!
 //! Nothing may be given twice, and nothing that a node requires may be left out. A chain that is only a name must
 //! follow a `var`, and every var must be used. The rules of [`Rule`](crate::pipeline::Rule) are checked afterwards.

@@ -55,7 +55,7 @@ pub struct BadLine {
     pub message: String,
 }
 
-/// Why a write was refused.
+/// The reasons why a write was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// Too many writes are in progress.
@@ -64,7 +64,7 @@ pub enum WriteError {
         /// The maximum number of concurrent writes.
         limit: usize,
     },
-    /// A task that takes its points does not keep up.
+    /// A task that takes points of the write does not keep up.
     #[error(
         "the task `{task}` does not keep up, and its queue is full; try again in a moment (nothing was written)"
     )]
@@ -89,7 +89,7 @@ pub(crate) struct ParsedWrite {
     /// Rows of blocks, in the order of lines; empty if no task takes all points.
     order: Vec<(usize, Rows)>,
     written: WriteReport,
-    /// The generation of the routes with which it was parsed.
+    /// The generation of the routes with which the write was parsed.
     generation: u64,
     /// The log entry; empty without a log.
     pub(super) entry: Vec<u8>,
@@ -110,8 +110,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
     /// Parses lines and gives their points to all tasks that take them. Waits until tasks whose policy is to block have
-    /// capacity. Points of one measurement keep the order of the lines, and for tasks that take every measurement all
-    /// points do. Points without a timestamp get the time of the write. Bad lines are left out.
+    /// capacity. Points of one measurement keep the order of the lines. A task that takes every measurement gets all
+    /// points in the order of the lines. Points without a timestamp get the time of the write. Bad lines are left
+    /// out.
     ///
     /// If the future is dropped before it is ready, the points have been given to all of these tasks, or to none.
     ///
@@ -126,7 +127,7 @@ impl Engine {
             .await
     }
 
-    /// Gives the points to all tasks that take them, once they have capacity, after logging them.
+    /// Waits until all tasks that take the points have capacity, logs the points, and gives them to the tasks.
     pub(crate) async fn deliver(&self, parsed: ParsedWrite) -> Result<WriteReport, WriteError> {
         let shared = &*self.shared;
         let Ok(permit) = shared.writes.clone().try_acquire_owned() else {
@@ -307,8 +308,8 @@ impl EngineState {
     }
 }
 
-/// Returns the rows of blocks in the order of their lines, as consecutive ranges. `numbers` has the line
-/// number of each row, and each number once.
+/// Returns the rows of blocks in the order of their lines, as consecutive ranges. `numbers` has the line number of
+/// each row; no number occurs twice.
 fn in_order(numbers: &[Vec<u32>]) -> Vec<(usize, Rows)> {
     let lines = numbers.iter().map(Vec::len).sum();
     let mut block_of_line = vec![0u32; lines];

@@ -3,8 +3,8 @@
 //! A write is appended to the log before it is given to any task and before it is answered, so a killed process loses
 //! none. One thread appends: it takes all waiting writes as one record, appends the record, syncs it with
 //! [`Durability::Always`], and gives the writes to their tasks in this order. A checkpoint records the position of the
-//! last write before its barrier. After a crash the writes behind that position are given again, to the tasks that took
-//! points when they were parsed.
+//! last write before its barrier. After a crash the writes behind that position are given again, to the tasks that
+//! existed when these writes were parsed.
 
 use super::write::{ParsedWrite, WriteReport};
 use super::{Engine, EngineState, Write, WriteError};
@@ -34,7 +34,7 @@ pub enum Durability {
     Always,
 }
 
-/// Why a write-ahead log cannot be used.
+/// The reasons why a write-ahead log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The files cannot be read or written, or are damaged.
@@ -65,7 +65,7 @@ struct Entry<'a> {
     unit: i64,
     /// The time of points without a timestamp, in nanoseconds since 1970.
     now: i64,
-    /// The generation of the routes with which it was parsed.
+    /// The generation of the routes with which the write was parsed.
     generation: u64,
     #[serde(borrow)]
     lines: &'a [u8],
@@ -395,7 +395,7 @@ impl Writer {
         let (Ok(file), Some(syncer)) = (self.journal.file(), &self.syncer) else {
             return;
         };
-        // While the last sync is under way, this one is tried again after an interval.
+        // If the last sync is still in progress, the next attempt is made after an interval.
         self.unsynced = match syncer.try_send(file) {
             Ok(()) => None,
             Err(_) => Some(Instant::now()),
@@ -442,7 +442,7 @@ impl Writer {
         self.journal.append(record, first, count as u32)?;
         if self.durability == Durability::Always {
             let synced = self.journal.sync();
-            // What of it is on disk is unknown now.
+            // It is unknown how much of the record is on disk.
             synced.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
         } else {
             self.unsynced.get_or_insert_with(Instant::now);

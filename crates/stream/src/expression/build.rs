@@ -34,7 +34,7 @@ macro_rules! operators {
 }
 
 operators! {
-    /// Whether both are equal.
+    /// True if the operands are equal.
     eq Equal;
     /// True if the operands differ.
     ne NotEqual;
@@ -46,7 +46,7 @@ operators! {
     gt Greater;
     /// True if the first operand is greater or equal.
     ge GreaterOrEqual;
-    /// Whether both are true.
+    /// True if both operands are true.
     and And;
     /// True if one of the operands is true.
     or Or;
@@ -126,7 +126,8 @@ literals! {
 }
 
 impl From<Duration> for Expression {
-    /// Converts a duration; at most 292 years, which is the limit of 64 bits of nanoseconds.
+    /// Converts a duration. A duration of more than 292 years, the limit of 64 bits of nanoseconds,
+    /// becomes that limit.
     fn from(duration: Duration) -> Expression {
         Expression::Duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
     }

@@ -22,7 +22,7 @@ macro_rules! functions {
             /// All functions.
             pub const ALL: &'static [Function] = &[$(Function::$variant),*];
 
-            /// Returns its name in the language.
+            /// Returns the name of the function in the language.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Function::$variant => $name,)*
@@ -59,9 +59,9 @@ enum Work {
 }
 
 functions! {
-    /// Whether the point has this field or tag.
+    /// True if the point has this field or tag.
     IsPresent "isPresent" Rows(1);
-    /// The second argument if the first is true, else the third.
+    /// Returns the second argument if the first is true, otherwise the third.
     If "if" Values(3, choose);
     /// Converts to a string.
     Text "string" Values(1, |values| Ok(Some(Text(written(&values[0])))));
@@ -91,19 +91,19 @@ functions! {
     Log2 "log2" Float(f64::log2);
     /// The logarithm to base 10.
     Log10 "log10" Float(f64::log10);
-    /// The first to the power of the second.
+    /// The first argument to the power of the second.
     Pow "pow" Floats(f64::powf);
     /// The remainder of a division of floats.
     Modulo "mod" Floats(std::ops::Rem::rem);
-    /// The long side of a triangle with these two at a right angle.
+    /// The hypotenuse of a right-angled triangle with these two sides.
     Hypot "hypot" Floats(f64::hypot);
     /// The cube root.
     Cbrt "cbrt" Float(f64::cbrt);
     /// 2 to this power.
     Exp2 "exp2" Float(f64::exp2);
-    /// e to this power, less 1.
+    /// e to this power, minus 1.
     Expm1 "expm1" Float(f64::exp_m1);
-    /// The natural logarithm of 1 and this.
+    /// The natural logarithm of one plus the argument.
     Log1p "log1p" Float(f64::ln_1p);
     /// The sine of an angle.
     Sin "sin" Float(f64::sin);
@@ -111,11 +111,11 @@ functions! {
     Cos "cos" Float(f64::cos);
     /// The tangent of an angle.
     Tan "tan" Float(f64::tan);
-    /// The angle of a sine.
+    /// The angle with this sine.
     Asin "asin" Float(f64::asin);
-    /// The angle of a cosine.
+    /// The angle with this cosine.
     Acos "acos" Float(f64::acos);
-    /// The angle of a tangent.
+    /// The angle with this tangent.
     Atan "atan" Float(f64::atan);
     /// The angle of the point with these coordinates, y first.
     Atan2 "atan2" Floats(f64::atan2);
@@ -137,13 +137,13 @@ functions! {
     Max "max" Floats(f64::max);
     /// The number of bytes in a string.
     Length "strLength" Work::Text(|one| Integer(one.len() as i64));
-    /// Whether the first string contains the second.
+    /// True if the first string contains the second.
     Contains "strContains" Texts(|one, other| Boolean(one.contains(other)));
-    /// Whether the first string contains any character of the second.
+    /// True if the first string contains any character of the second.
     ContainsAny "strContainsAny" Texts(|one, other| Boolean(one.contains(|c| other.contains(c))));
-    /// Whether the first string begins with the second.
+    /// True if the first string begins with the second.
     HasPrefix "strHasPrefix" Texts(|one, other| Boolean(one.starts_with(other)));
-    /// Whether the first string ends with the second.
+    /// True if the first string ends with the second.
     HasSuffix "strHasSuffix" Texts(|one, other| Boolean(one.ends_with(other)));
     /// The first position of the second string in the first, in bytes; -1 if there is none.
     Index "strIndex" Texts(|one, other| place(one.find(other)));
@@ -175,10 +175,10 @@ functions! {
     TrimSuffix "strTrimSuffix" Texts(|one, other| text(one.strip_suffix(other).unwrap_or(one)));
     /// The bytes of the first argument from the index in the second up to, but not including, the index in the third.
     Substring "strSubstring" Values(3, |values| Ok(substring(values)));
-    /// Replaces the second string by the third in the first, at most as often as the fourth argument; a
-    /// negative number means everywhere.
+    /// Replaces the second string with the third within the first string. The fourth argument is the maximum number
+    /// of replacements; a negative number means no limit.
     Replace "strReplace" Values(4, replace);
-    /// The second string with what the pattern of the first finds replaced by the third.
+    /// Replaces all matches of the pattern in the first argument within the second string with the third string.
     RegexReplace "regexReplace" Rows(3);
     /// The present time in nanoseconds.
     Now "now" Rows(0);
@@ -198,7 +198,7 @@ functions! {
     Year "year" Calendar(|at| at.year);
 }
 
-/// A function has no result. The caller adds the position.
+/// The reason why a function has no result. The caller adds the position.
 enum Unfit {
     /// The function does not accept these arguments.
     Argument(String),
@@ -213,7 +213,7 @@ impl Function {
         all.find(|function| function.name() == name).copied()
     }
 
-    /// Returns the number of its arguments.
+    /// Returns the number of arguments of the function.
     pub fn arguments(self) -> usize {
         match self.work() {
             Work::Float(_) | Work::Text(_) | Work::Calendar(_) => 1,
@@ -345,7 +345,7 @@ pub(crate) fn written(value: &Value) -> Arc<str> {
     }
 }
 
-/// Evaluates a function for these rows, of which there is at least one.
+/// Evaluates a function for at least one row.
 pub(super) fn call<'a>(
     whole: &Expression,
     function: Function,
@@ -399,7 +399,7 @@ pub(super) fn call<'a>(
                 Some(Value::Text(replaced.into()))
             }
             _ if complete && pattern.is_none() => Some(function.of(&values).map_err(unfit)?),
-            // The side that is taken is present.
+            // Rows have a value where the chosen argument has one.
             ([Value::Boolean(condition), ..], _) if function == Function::If => {
                 vectors[if *condition { 1 } else { 2 }].get(at)
             }

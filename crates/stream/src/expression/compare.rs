@@ -49,7 +49,7 @@ pub(super) fn compare(
     }))
 }
 
-/// Returns the operator that is equivalent with exchanged operands.
+/// Returns the operator that gives the same result when the operands are exchanged.
 fn mirrored(operator: Binary) -> Binary {
     match operator {
         Binary::Less => Binary::Greater,

@@ -134,7 +134,7 @@ impl fmt::Display for Expression {
 
 fn write_literal(value: &Value, f: &mut impl fmt::Write) -> fmt::Result {
     match value {
-        // The debug form keeps a point or an exponent, by which it is read as a float.
+        // The debug form always has a decimal point or an exponent, so it is parsed as a float.
         Value::Float(number) => write!(f, "{number:?}"),
         Value::Integer(number) => write!(f, "{number}"),
         Value::Unsigned(number) if i64::try_from(*number).is_err() => write!(f, "{number}"),

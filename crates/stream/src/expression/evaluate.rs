@@ -41,8 +41,8 @@ impl Expression {
         Ok(truth.equals(true, rows.len()).into_owned())
     }
 
-    /// Returns the rows for which the expression has a result, the number of other rows, and the error of
-    /// the last of them. With `condition` a result must be a boolean.
+    /// Returns the rows for which the expression has a result, the number of rows without one, and the error of the
+    /// last row without one. With `condition` a result must be a boolean.
     ///
     /// It halves the rows until it finds the faulty ones: O(rows) without faults, and a logarithmic factor for each
     /// fault.
@@ -99,8 +99,8 @@ impl Expression {
         Ok(spread(values, rows, block.rows()))
     }
 
-    /// Evaluates the expression for these rows only, in their order, like [`Expression::column`] without the other
-    /// rows. O(rows × size).
+    /// Evaluates the expression like [`Expression::column`], but returns only the cells of these rows, in their
+    /// order. O(rows × size).
     ///
     /// # Errors
     /// If a row has no result.
@@ -184,7 +184,7 @@ impl Expression {
         if let Vector::Missing = operand {
             return Ok(Vector::Missing);
         }
-        // Of words that repeat, each is looked at once.
+        // Each distinct word is matched only once.
         let mut known: FxHashMap<Arc<str>, bool> = FxHashMap::default();
         let cell = |at| match operand.get(at) {
             None => Ok(None),
@@ -205,7 +205,7 @@ impl Expression {
         Ok(Vector::Mixed(Cow::Owned(cells)))
     }
 
-    /// A calculation or comparison.
+    /// Evaluates a calculation or a comparison.
     fn operation(
         &self,
         operator: Binary,
@@ -308,7 +308,7 @@ fn connect<'a>(
         drop(open);
         return Ok(left.combine(decides, right.truth(block, rows)?, count));
     }
-    // Where this fails, it may have failed on a row that must not be looked at.
+    // An error here may come from a row that should not have been evaluated.
     if decided < count / 8 * 7
         && right.is_plain_comparison()
         && let Ok(right) = right.truth(block, rows)
@@ -323,7 +323,7 @@ fn connect<'a>(
     Ok(left.combine(decides, right, count))
 }
 
-/// Returns the truth values of the open rows as values of all rows; the others are missing.
+/// Expands the truth values of the open rows to all rows; the other rows have no value.
 fn scatter(some: Truth<'_>, open: &[bool]) -> Truth<'static> {
     let lane = match some {
         Truth::Missing => return Truth::Missing,

@@ -27,8 +27,8 @@ impl Expression {
         keys
     }
 
-    /// True if it is deeper than [`Expression::MAX_DEPTH`] or [`Expression::MAX_CHAIN`] allow. O(size),
-    /// without recursion.
+    /// True if the expression exceeds [`Expression::MAX_DEPTH`] or [`Expression::MAX_CHAIN`]. O(size), without
+    /// recursion.
     pub fn is_too_deep(&self) -> bool {
         let mut found = false;
         self.visit(|_, place| {
@@ -37,7 +37,7 @@ impl Expression {
         found
     }
 
-    /// True if it contains a number that has no text form.
+    /// True if the expression contains a number that has no text form.
     pub(crate) fn has_infinite_literal(&self) -> bool {
         let mut found = false;
         self.visit(|part, _| {
@@ -74,7 +74,7 @@ impl Expression {
         }
     }
 
-    /// Returns the number of pairs of parentheses that it needs at a position with this level.
+    /// Returns the number of pairs of parentheses that the expression needs at a position with this level.
     fn parentheses(&self, least: Level) -> usize {
         usize::from(self.level() < least)
     }
@@ -83,10 +83,9 @@ impl Expression {
 /// The depth of a part of an expression.
 #[derive(Clone, Copy, Debug, Default)]
 struct Depth {
-    /// The number of operators above it.
+    /// The number of operators above the part.
     above: usize,
-    /// The number of operators that use stack: all except those of which it is the left side without
-    /// parentheses.
+    /// The number of operators above the part that use stack. A chain of left sides without parentheses uses none.
     nesting: usize,
 }
 

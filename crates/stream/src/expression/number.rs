@@ -22,7 +22,7 @@ pub(super) enum Pair<'v> {
 }
 
 impl<'v> Numbers<'v> {
-    /// A value that is a number.
+    /// Returns the value as an operand, if it is a number.
     pub(super) fn one(value: &Value) -> Option<Numbers<'static>> {
         match *value {
             Value::Float(number) => Some(Numbers::Float(Side::One(number))),
@@ -53,7 +53,7 @@ impl<'v> Numbers<'v> {
 }
 
 impl<'v> Pair<'v> {
-    /// The type for calculating, and for comparing.
+    /// Returns the operands in their common type, for calculations and comparisons.
     pub(super) fn of(left: Numbers<'v>, right: Numbers<'v>) -> Pair<'v> {
         use Numbers::{Float, Integer, Unsigned};
         match (left, right) {
@@ -128,7 +128,7 @@ macro_rules! integers {
                         Binary::Subtract => self.checked_sub(right),
                         Binary::Multiply => self.checked_mul(right),
                         Binary::Divide => self.checked_div(right),
-                        // The least integer by -1 leaves 0, although their quotient does not fit.
+                        // The remainder of the least integer and -1 is 0, although the quotient does not fit.
                         Binary::Remainder => Some(self.wrapping_rem(right)),
                         _ => unreachable!("{operator:?} is not an arithmetic operator"),
                     };

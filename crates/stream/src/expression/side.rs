@@ -16,7 +16,7 @@ impl<'v, T: Copy> Side<'v, T> {
         }
     }
 
-    /// The number of the first row.
+    /// Returns the value of the first row.
     ///
     /// # Panics
     /// If the row does not exist.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// from a point.
 pub(super) const MAX_TEXT: usize = 1 << 20;
 
-/// Returns both strings joined.
+/// Returns the concatenation of both strings.
 pub(super) fn joined(left: &str, right: &str) -> Result<Arc<str>, Fault> {
     match left.len() + right.len() <= MAX_TEXT {
         true => Ok([left, right].concat().into()),
@@ -104,7 +104,7 @@ impl<'a> Texts<'a> {
             .collect()
     }
 
-    /// Joins each string with one before or after it.
+    /// Concatenates each string with `one`, which is put before or after it.
     pub(super) fn join_one(&self, one: &str, before: bool) -> Result<Texts<'static>, Fault> {
         let joined = |word: &Arc<str>| match before {
             true => joined(one, word),
@@ -120,7 +120,7 @@ impl<'a> Texts<'a> {
         Texts::of_rows((0..self.codes.len()).map(|at| self.get(at).map(joined).transpose()))
     }
 
-    /// The strings of each row joined.
+    /// Concatenates the two strings of each row.
     pub(super) fn join(&self, other: &Texts<'_>) -> Result<Texts<'static>, Fault> {
         Texts::of_rows((0..self.codes.len()).map(|at| {
             let both = self.get(at).zip(other.get(at));

@@ -4,7 +4,7 @@ use super::vector::{Lane, Vector};
 use crate::{Kind, Value};
 use std::borrow::Cow;
 
-/// A truth per row, or for all.
+/// A truth value for each row, or one for all rows.
 #[derive(Debug)]
 pub(super) enum Truth<'a> {
     /// No row has a value.

@@ -23,7 +23,7 @@ pub(super) enum Vector<'a> {
     Mixed(Cow<'a, [Option<Value>]>),
 }
 
-/// Values of one type, one for each row. Rows without a value contain an arbitrary one.
+/// Values of one type, one for each row. Rows without a value contain an arbitrary placeholder.
 #[derive(Debug)]
 pub(super) struct Lane<'a, T: Copy> {
     pub(super) values: Cow<'a, [T]>,
@@ -66,7 +66,7 @@ impl<T: Copy + Default> Lane<'_, T> {
     }
 }
 
-/// The cells of these rows.
+/// Returns the cells of these rows.
 fn chosen<'a, T: Clone>(cells: &'a [T], rows: &'a Rows) -> Cow<'a, [T]> {
     match rows {
         Rows::Range(from, to) => Cow::Borrowed(&cells[*from as usize..*to as usize]),
@@ -126,7 +126,8 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// Returns which rows have a value; `None`: all. Not for [`Vector::Missing`], which has no length.
+    /// Returns a flag for each row that is true if the row has a value; `None` if all rows have one. Must not be
+    /// called on [`Vector::Missing`], which has no length.
     pub(super) fn present(&self) -> Option<Cow<'_, [bool]>> {
         match self {
             Vector::Missing | Vector::Constant(_) => None,
@@ -139,7 +140,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// Returns which rows have a value in both; `None`: all.
+    /// Returns a flag for each row that is true if both vectors have a value in it; `None` if all rows do.
     pub(super) fn both_present(&self, other: &Vector<'_>) -> Option<Vec<bool>> {
         match (self.present(), other.present()) {
             (None, None) => None,

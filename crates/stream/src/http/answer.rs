@@ -21,7 +21,8 @@ pub(super) fn permits(bytes: usize, options: &HttpOptions) -> usize {
     body::kibibytes(bytes.min(options.answer_memory)).max(1)
 }
 
-/// Sends an answer that may be long. Waits until others are sent; 503 if that takes too long.
+/// Sends an answer that may be long. Waits until other long answers have been sent; answers 503 if
+/// that takes too long.
 pub(super) async fn long(
     server: &Server,
     kind: &'static str,

@@ -117,7 +117,7 @@ pub(super) async fn read(
         Ok(read) => read,
         Err(_) => {
             let message = format!("the body took more than {within:?}; nothing was written");
-            // Not 408: telegraf drops what is answered with 4xx.
+            // Not 408, because telegraf drops a batch that is answered with 4xx.
             Err(Refusal::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "slow",
@@ -181,7 +181,7 @@ pub(super) fn unpack(packed: &[u8], reserved: &mut Reserved) -> Result<Bytes, Re
     let mut decoder = MultiGzDecoder::new(packed);
     let before = reserved.bytes;
     let limit = reserved.limit;
-    // What was reserved for the packed body stays.
+    // The memory of the packed body stays reserved.
     reserved.limit = limit.saturating_add(before);
     loop {
         reserved

@@ -27,7 +27,7 @@ pub(super) async fn health() -> Json<Value> {
     }))
 }
 
-/// Names the version in an answer.
+/// Adds the version to the headers of an answer.
 pub(super) async fn version(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert("x-influxdb-version", HeaderValue::from_static(VERSION));
@@ -54,7 +54,7 @@ pub(super) async fn query(
     let bad = |code: &str, message: String| Refusal::new(StatusCode::BAD_REQUEST, code, message);
     let Query(asked) = asked.map_err(|error| bad("query", error.body_text()))?;
     let (form, _reserved) = super::body::read(&server, &headers, body, MOST).await?;
-    // A form is written as the query of a URL is.
+    // A form has the same encoding as the query of a URL.
     let form = String::from_utf8_lossy(&form);
     let form = format!("/?{}", form.trim()).parse::<Uri>().ok();
     let form = form.and_then(|uri| Query::<InfluxQuery>::try_from_uri(&uri).ok());

@@ -20,7 +20,7 @@ pub(super) async fn metrics(State(server): State<Server>) -> Result<Response, Re
         let mut registry = Registry::with_prefix("corsair_stream");
         registry.register_collector(Box::new(Counts(engine)));
         let mut written = String::new();
-        // A string takes whatever is written to it.
+        // Writing to a string does not fail.
         let _ = text::encode(&mut written, &registry);
         written.into_bytes()
     };

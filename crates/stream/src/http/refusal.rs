@@ -41,11 +41,11 @@ impl IntoResponse for Refusal {
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            // So that a browser asks for it.
+            // With this header a browser asks for the token.
             let basic = HeaderValue::from_static("Basic realm=\"corsair-stream\"");
             headers.append(WWW_AUTHENTICATE, basic);
         }
-        // These may come before the body has been read, and the connection cannot be used again then.
+        // These answers may be sent before the body has been read, and the connection cannot be reused then.
         let unread = [
             StatusCode::UNAUTHORIZED,
             StatusCode::FORBIDDEN,

@@ -106,7 +106,7 @@ async fn connection(
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     tokio::select! {
-        // What a client does wrong in HTTP itself is answered by hyper.
+        // hyper itself answers violations of HTTP.
         _ = connection.as_mut() => {}
         () = told(&mut stopped) => {
             connection.as_mut().graceful_shutdown();

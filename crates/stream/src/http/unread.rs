@@ -25,7 +25,7 @@ const DROPPED: usize = 256 << 20;
 const DROPPING: Duration = Duration::from_secs(10);
 
 pub(super) async fn close(request: Request, next: Next) -> Response {
-    // A client that waits for a permission to send its body sends none.
+    // A client that waits for `100 Continue` does not send its body.
     let waits = request.headers().contains_key(EXPECT);
     let unread = Arc::new(Mutex::new(Body::empty()));
     let request = request.map(|body| {
@@ -39,7 +39,7 @@ pub(super) async fn close(request: Request, next: Next) -> Response {
     }
     let dropped = !waits && timeout(DROPPING, drop_rest(&mut body)).await == Ok(true);
     if !dropped {
-        // The connection ends with it.
+        // The connection closes when this body is dropped.
         *unread.lock() = body;
     }
     let close = HeaderValue::from_static("close");

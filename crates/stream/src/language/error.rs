@@ -197,7 +197,7 @@ impl LanguageError {
     }
 }
 
-/// Suggests words similar to the unknown ones.
+/// Returns a suggestion of the word most similar to an unknown word.
 fn help(problem: &Problem) -> String {
     let like = match problem {
         Problem::UnknownNode { like, .. }
@@ -251,7 +251,7 @@ impl Excerpt {
             line: before.matches('\n').count() + 1,
             column,
             shown: plain(&left) + &plain(&right) + dots(more),
-            // Tabs are as wide as those above them.
+            // Tabs are repeated, so that the mark is aligned with the line above.
             indent: left
                 .chars()
                 .map(|c| if c == '\t' { c } else { ' ' })
@@ -293,7 +293,7 @@ pub(crate) fn nearest<'a>(
     written: &str,
     among: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // Names that long are no slips, and comparing takes the product of the lengths.
+    // A name this long is not a typing error, and comparing takes time proportional to the product of the lengths.
     if written.len() > 64 {
         return None;
     }

@@ -7,11 +7,11 @@ use super::parser::{Constant, Parsed, Parser, fail};
 use crate::Value;
 use crate::expression::{Binary, Expression, Function, Level, Pattern, Unary};
 
-/// An expression, and how many operators are above the deepest part of it.
+/// An expression and its nesting depth.
 type Measured = (Expression, usize);
 
 impl Parser<'_> {
-    /// An expression, with or without `lambda:`.
+    /// Parses an expression, with or without `lambda:`.
     pub(crate) fn condition(&mut self) -> Parsed<Expression> {
         if self.is_word("lambda") && self.following == Token::Symbol(":") {
             self.advance();

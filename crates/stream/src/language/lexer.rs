@@ -225,7 +225,7 @@ impl<'t> Lexer<'t> {
         let Some((_, nanos)) = UNITS.iter().find(|(name, _)| is_unit(name, unit)) else {
             return Token::Bad(Problem::Unit(written()));
         };
-        // The negative of the longest one may be one longer.
+        // A negative duration may be one nanosecond longer than the longest positive one.
         let longest = i64::MIN.unsigned_abs();
         match count.and_then(|count| count.checked_mul(*nanos)) {
             Some(nanos) if nanos <= longest => Token::Duration(nanos),

@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
         (token, span)
     }
 
-    /// Returns the error of the next token, where another one was expected.
+    /// Returns an error: the next token is not the expected one.
     pub(crate) fn unexpected<T>(&self, expected: &'static str) -> Parsed<T> {
         let problem = match &self.token {
             Token::Bad(problem) => problem.clone(),
@@ -111,7 +111,7 @@ impl<'t> Parser<'t> {
         &self.text[self.span.start..self.span.end]
     }
 
-    /// The text after the next token.
+    /// Returns the text after the next token.
     pub(crate) fn rest(&self) -> &'t str {
         &self.text[self.span.end..]
     }
@@ -380,7 +380,7 @@ impl<'t> Parser<'t> {
         Ok(list)
     }
 
-    /// Reads the names in an `as`; `span` is the property's.
+    /// Reads the names in an `as`; `span` is the position of the property.
     pub(crate) fn names(&mut self, expected: usize, span: Span) -> Parsed<Vec<Arc<str>>> {
         let names = self.list(Parser::string)?;
         let found = names.len();
@@ -390,7 +390,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads the one name in an `as`; `span` is the property's.
+    /// Reads the only name in an `as`; `span` is the position of the property.
     pub(crate) fn one_name(&mut self, span: Span) -> Parsed<Arc<str>> {
         let mut names = self.names(1, span)?;
         Ok(names.remove(0))

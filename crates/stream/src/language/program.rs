@@ -36,12 +36,12 @@ pub(crate) struct Call<'t> {
     pub(crate) span: Span,
     /// The var with which the chain begins, if it begins with one.
     pub(crate) var: Option<&'t str>,
-    /// The indices of its input nodes.
+    /// The indices of the node's inputs.
     pub(crate) inputs: Vec<usize>,
 }
 
 impl Call<'_> {
-    /// Fails, because the node needs something that is not there.
+    /// Fails, because a required part of the node is missing.
     pub(crate) fn missing<T>(&self, what: &'static str) -> Parsed<T> {
         let node = self.node;
         fail(Problem::Missing { node, what }, self.span)
@@ -86,7 +86,7 @@ impl<'t> Program<'t> {
     }
 
     /// Reads the vars of other chains in parentheses, which become inputs of the node, and returns their
-    /// names. `special` takes a word that is not a var, and returns whether it did.
+    /// names. `special` is called for a word that is not a var, and returns true if it accepts the word.
     pub(crate) fn others(
         &mut self,
         call: &mut Call<'t>,

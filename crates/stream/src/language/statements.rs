@@ -18,7 +18,7 @@ pub(super) struct Chain<'t> {
     pub(super) place: usize,
     /// The var with which the chain begins, if it begins with one.
     pub(super) var: Option<&'t str>,
-    /// The index of its `from`, while properties of it may follow.
+    /// The index of the chain's `from`, as long as properties of the `from` may follow.
     from: Option<usize>,
 }
 
@@ -127,7 +127,7 @@ impl<'t> Program<'t> {
         fail(Problem::NotHere { node, instead }, self.parser.span)
     }
 
-    /// `| from(…)` or `.from(…)`.
+    /// Parses `| from(…)` or `.from(…)`.
     fn stream(&mut self, span: Span) -> Parsed<Chain<'t>> {
         let separated = self.parser.is("|") || self.parser.is(".");
         if !separated || self.parser.following != Token::Word("from") {
@@ -144,7 +144,7 @@ impl<'t> Program<'t> {
         })
     }
 
-    /// A node after `|`.
+    /// Parses a node after `|`.
     fn piped(&mut self, chain: &mut Chain<'t>) -> Parsed<()> {
         let (name, span) = self.parser.word("a node, such as `window`")?;
         if let Some(kind) = nodes::named(name) {

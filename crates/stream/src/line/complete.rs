@@ -51,7 +51,7 @@ mod tests {
     }
 
     proptest! {
-        /// Checks that reading the parts is equivalent to reading the whole.
+        /// Checks that reading a text in parts gives the same lines as reading it at once.
         #[test]
         fn parts_are_read_as_the_whole(
             pieces in prop::collection::vec(

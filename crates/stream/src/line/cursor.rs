@@ -8,7 +8,7 @@
 const BLOCK: usize = 64;
 
 /// Walks over the structural bytes of a text: newline, space, comma, equals sign, double quote and
-/// backslash. The end of the text counts as one, a newline.
+/// backslash. The end of the text counts as a newline.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -86,7 +86,7 @@ fn structural(bytes: &[u8], from: usize) -> u64 {
 fn compare(block: &[u8; BLOCK]) -> u64 {
     let mut marks = [0_u8; BLOCK];
     for (mark, &byte) in marks.iter_mut().zip(block) {
-        // The space and the quote differ in one bit only.
+        // The space and the quote differ in only one bit.
         let blank_or_quote = byte | (b' ' ^ b'"') == b'"';
         let separator = (byte == b',') | (byte == b'=');
         let other = (byte == b'\n') | (byte == b'\\');

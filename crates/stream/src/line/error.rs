@@ -101,7 +101,7 @@ pub enum LineErrorKind {
 }
 
 impl LineErrorKind {
-    /// Returns a short name of the error that stays stable, for programs.
+    /// Returns a stable short name of the kind of error, for programs.
     pub fn code(self) -> &'static str {
         match self {
             LineErrorKind::MissingMeasurement => "missing_measurement",
@@ -150,7 +150,7 @@ impl fmt::Display for Near<'_> {
 
 /// Returns the part of a line after the error that messages show.
 pub(super) fn excerpt(bytes: &[u8]) -> Box<str> {
-    // A character of UTF-8 has at most four bytes, so no more can be shown than of these.
+    // A UTF-8 character has at most four bytes, so these bytes are enough for the excerpt.
     let bytes = &bytes[..bytes.len().min(4 * EXCERPT)];
     let end = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
     let line = bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]);
@@ -158,7 +158,7 @@ pub(super) fn excerpt(bytes: &[u8]) -> Box<str> {
     let mut room = EXCERPT;
     for chunk in line.utf8_chunks() {
         let text = chunk.valid().chars();
-        // Quotes and backslashes print, and a line is full of them.
+        // Quotes and backslashes are not escaped, because they are printable and frequent in lines.
         let text = text.map(|char| match char {
             '"' | '\'' | '\\' => char.to_string(),
             _ => char.escape_debug().to_string(),

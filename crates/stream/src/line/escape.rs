@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// A name or string with escapes, as in a line. It allocates nothing; [`Escaped::unescape`] does if there is
-/// a backslash.
+/// A name or string with escapes, as in a line. Creating it allocates nothing; [`Escaped::unescape`] allocates if
+/// there is a backslash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Escaped<'a> {
     spelling: &'a str,
@@ -16,7 +16,7 @@ pub struct Escaped<'a> {
 pub(crate) enum Role {
     /// A measurement: comma and space.
     Measurement,
-    /// Keys of tags and fields, values of tags: comma, equals sign and space.
+    /// A key of a tag or field, or the value of a tag: comma, equals sign and space.
     Name,
     /// A string, without the quotes around it: double quote and backslash.
     Text,
@@ -70,7 +70,7 @@ impl<'a> Escaped<'a> {
                     .get(at + 1)
                     .is_some_and(|&next| self.role.escapes(next))
             };
-            // What is escaped first in the rest is what the backslash before it escapes.
+            // The first character of the rest is escaped by the backslash before it.
             let mut from = usize::from(piece.len() < self.spelling.len());
             let at = loop {
                 let Some(place) = memchr::memchr(b'\\', bytes.get(from..).unwrap_or_default())

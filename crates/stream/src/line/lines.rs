@@ -17,11 +17,11 @@ pub struct Lines<'a> {
 /// A valid line: one point, which borrows the text.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
-    /// Up to the end of the line.
+    /// The text up to the end of the line.
     text: &'a str,
     measurement: Span,
     fields_at: usize,
-    /// The timestamp in the precision of the write, which the line does not contain.
+    /// The timestamp in the unit of the write's precision, which the line does not state.
     pub time: Option<i64>,
 }
 
@@ -138,7 +138,7 @@ fn piece(text: &str, span: Span, role: Role) -> Escaped<'_> {
     Escaped::new(&text[span.from..span.to], role)
 }
 
-// A line has been checked, so that its tokens are found again where they were.
+// The line has been checked, so its tags can be scanned again without errors.
 
 impl<'a> Iterator for Tags<'a> {
     type Item = (Escaped<'a>, Escaped<'a>);

@@ -12,7 +12,7 @@ const POWERS: [f64; 20] = [
 /// The limit up to which floats represent every integer.
 const EXACT: u64 = 1 << 53;
 
-/// Digits that surely fit into 64 bits.
+/// The number of decimal digits that always fit into 64 bits.
 const DIGITS: usize = 19;
 
 /// Parses the number or boolean at `from..to`. The next byte cannot be part of a value. Linear in its length.
@@ -67,7 +67,7 @@ fn number(bytes: &[u8], from: usize, to: usize) -> Result<RawValue, LineErrorKin
     }
 }
 
-/// The timestamp at `from..to`.
+/// Parses the timestamp at `from..to`.
 #[inline(always)]
 pub(super) fn time(bytes: &[u8], from: usize, to: usize) -> Result<i64, LineErrorKind> {
     let negative = bytes.get(from) == Some(&b'-');
@@ -110,11 +110,11 @@ fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
     ];
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     loop {
-        // Zero to nine where there is a digit.
+        // Bytes that are digits become 0 to 9.
         let word = eight_bytes(bytes, at) ^ (0x30 * ONES);
         let others = (((word & (0x7f * ONES)) + (0x76 * ONES)) | word) & (0x80 * ONES);
         let count = others.trailing_zeros() as usize / 8;
-        // Zeros take the place of digits that are missing in front.
+        // Missing leading digits become zeros.
         let word = word.unbounded_shl(64 - 8 * count as u32);
         let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
         let fours = |pairs: u64, high: u64, low: u64| {
@@ -206,7 +206,7 @@ mod tests {
 
     /// Compares with the standard library, bit by bit.
     fn assert_float(text: &str) {
-        // Amid a text, and at its end.
+        // The number within a text, and at the end of a text.
         for whole in [format!("{text},1234567890"), text.to_owned()] {
             let expected = text.parse::<f64>().unwrap();
             match unquoted(whole.as_bytes(), 0, text.len()) {

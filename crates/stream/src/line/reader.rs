@@ -50,8 +50,8 @@ impl<'a> Reader<'a> {
         (self.base + self.next).min(self.bytes.len())
     }
 
-    /// Reads the next line that is neither blank nor a comment: its tokens go to `tokens`, and its end is
-    /// returned; an error if it is invalid. `keep` decides for a measurement whether its fields are stored,
+    /// Reads the next line that is neither blank nor a comment: stores the tokens in `tokens`, and returns the end of
+    /// the line, or an error if the line is invalid. `keep` decides for a measurement whether its fields are stored,
     /// and may be called for invalid lines.
     #[inline]
     pub fn line(
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         self.newlines += memchr::memchr_iter(b'\n', &self.bytes[self.counted..at]).count();
         self.counted = at;
         let begin = memchr::memrchr(b'\n', &self.bytes[..at]).map_or(0, |newline| newline + 1);
-        // Every byte but those that continue a character begins one.
+        // Every byte that does not continue a character begins one.
         let continues = |byte: &&u8| (**byte as i8) < -0x40;
         let before = &self.bytes[begin..at];
         LineError {

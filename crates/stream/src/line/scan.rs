@@ -18,7 +18,7 @@ pub(crate) struct Tokens {
     pub fields: Vec<(Span, RawValue)>,
     /// The start of the fields.
     pub fields_at: usize,
-    /// In the precision of the write.
+    /// The timestamp in the precision of the write.
     pub time: Option<i64>,
     /// The position of the timestamp, if there is one.
     pub time_at: usize,
@@ -101,14 +101,14 @@ impl<'a> Scanner<'a> {
         tokens: &mut Tokens,
         keep: impl FnOnce(Span) -> bool,
     ) -> Result<usize, Fault> {
-        // A copy that is not shared stays in registers.
+        // A local copy of the scanner stays in registers.
         let mut scanner = self.clone();
         let end = scanner.pieces(from, tokens, keep);
         *self = scanner;
         end
     }
 
-    /// The line at `from`.
+    /// Reads the line at `from`.
     #[inline(always)]
     fn pieces(
         &mut self,
@@ -134,7 +134,8 @@ impl<'a> Scanner<'a> {
         if again && let Some(at) = duplicate(self.cursor.bytes(), tokens) {
             return Fault::new(at, LineErrorKind::DuplicateTag);
         }
-        // Here is a space: a tag or measurement at the end of the line has been refused.
+        // There is a space at `end`, because a line that ends after a tag or the measurement has
+        // been refused.
         tokens.fields_at = self.blanks(end + 1);
         let mut next = tokens.fields_at;
         if let Some(newline) = self.end_of_line(next) {
@@ -159,7 +160,7 @@ impl<'a> Scanner<'a> {
         Ok(end)
     }
 
-    /// Up to an unescaped comma or space.
+    /// Reads the measurement, up to an unescaped comma or space.
     #[inline(always)]
     fn measurement(&mut self, from: usize) -> Result<(Span, usize), Fault> {
         loop {

@@ -20,7 +20,7 @@ pub(crate) struct Append(Arc<Mutex<Inner>>);
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    /// The file, while it works.
+    /// The open file; `None` after an error.
     file: Option<File>,
     /// The length of the file when everything that was pushed has been written. `None` if nothing was pushed.
     end: Option<u64>,
@@ -41,7 +41,7 @@ impl Append {
     /// Records that this many bytes will be appended.
     pub(crate) fn pushed(&self, bytes: usize) {
         let mut inner = self.0.lock();
-        // The system is asked for the length once, not for each line.
+        // The length is requested from the system only once, not for each line.
         let end = inner.end.unwrap_or_else(|| inner.length());
         inner.end = Some(end + bytes as u64);
     }
@@ -79,7 +79,7 @@ impl Append {
         let appended = inner.append(text);
         if let Err(error) = &appended {
             tracing::warn!("{}: {error}", inner.path.display());
-            // The next one tries again.
+            // The next call opens the file again.
             inner.file = None;
         }
         appended.is_ok()
@@ -114,8 +114,8 @@ impl Inner {
         };
         let before = file.metadata()?.len();
         file.write_all(missing.as_bytes()).inspect_err(|_| {
-            // Without the torn line a later attempt writes it once. The sink is the only writer here, or
-            // lines of others stand before it.
+            // Removes the torn line, so that a later attempt writes it exactly once. Lines of other writers can only
+            // be before it.
             let _ = file.set_len(before);
         })
     }
@@ -129,7 +129,7 @@ impl Inner {
         if is_at(&self.path, &left) {
             return Ok(());
         }
-        // The next checkpoint syncs another file.
+        // The next checkpoint syncs only the new file.
         file.sync_data()?;
         let found = self.length();
         self.end = self.end.map(|end| end.saturating_sub(left.len()) + found);
@@ -145,7 +145,7 @@ impl Inner {
         let mut line = Vec::new();
         loop {
             line.clear();
-            // Lines of other writers may stand between.
+            // There may be lines of other writers in between.
             match written.read_until(b'\n', &mut line) {
                 Ok(1..) if line == text.as_bytes() => return None,
                 Ok(1..) if line.ends_with(b"\n") => {}
@@ -238,7 +238,7 @@ mod tests {
         std::fs::rename(&path, dir.path().join("log.1")).unwrap();
         assert!(file.append("c\n"));
         file.pushed(3);
-        // The place of a checkpoint is in the new file, behind what is still to be appended.
+        // The checkpoint's position is in the new file, behind the lines that are still to be appended.
         assert_eq!(file.end(), 5);
         std::fs::rename(&path, dir.path().join("log.2")).unwrap();
         std::fs::write(&path, "of another writer\n").unwrap();

@@ -13,18 +13,18 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Instant;
 
-/// Flows taken from an edge at once.
+/// The maximum number of flows that are taken from an edge at once.
 const TAKEN: usize = 64;
 
 /// The inputs of a node.
 pub(crate) struct Inputs {
     /// The inputs: one, or several for a join or union. `None` for an input that has ended.
     edges: Vec<Option<Receiver>>,
-    /// Received elements of one input that have not been handled, the last first.
+    /// Received elements of one input that have not been handled, in reverse order.
     arrived: Vec<Element>,
     /// The input on which the received elements arrived.
     from: usize,
-    /// The edge that is asked first.
+    /// The index of the edge that is polled first.
     turn: usize,
     alignment: Alignment,
 }
@@ -35,7 +35,7 @@ struct Alignment {
     barrier: Option<Barrier>,
     /// True for each input from which the barrier has been received.
     blocked: Vec<bool>,
-    /// Elements received after the barrier, with their input, the last first.
+    /// Elements received after the barrier, with their input, in reverse order.
     deferred: Vec<(usize, Vec<Element>)>,
     /// The elements received after the last barrier, which has arrived on all inputs.
     released: Vec<(usize, Vec<Element>)>,
@@ -177,7 +177,7 @@ impl Alignment {
 enum NodeInput {
     /// An element was received.
     Arrived(Arrival),
-    /// The node's clock has struck at this time.
+    /// The node's clock has ticked at this time.
     Strike(i64),
 }
 
@@ -208,7 +208,7 @@ pub(crate) enum Ending {
     Aborted,
 }
 
-/// Sends to all outputs, in order. The edges of a task are aborted together: a node whose followers are gone
+/// Sends to all outputs, in order. The edges of a task are aborted together: a node whose successors have ended
 /// notices that at its own inputs.
 async fn send(
     out: &mut Vec<Flow>,
@@ -227,8 +227,8 @@ async fn send(
     }
 }
 
-/// Runs an operator until its inputs have ended, and returns its state if the engine is suspended. `begin`
-/// starts the pending write of results without a write; `report` reports its state to a barrier.
+/// Runs an operator until its inputs have ended, and returns its state if the engine is suspended. `begin` starts a
+/// pending write for results that no write has caused; `report` reports the operator's state to a barrier.
 pub(crate) async fn operate(
     mut operator: Box<dyn Operator>,
     mut inputs: Inputs,
@@ -274,7 +274,7 @@ pub(crate) async fn operate(
             None
         }
         Ending::Suspended => operator.save(),
-        // An aborted node reports no end.
+        // An aborted node does not report an end.
         Ending::Aborted => None,
     }
 }
@@ -331,7 +331,7 @@ pub(crate) async fn deliver(
         queue.discard();
         return None;
     }
-    // Its followers need not wait for the receiver.
+    // The following nodes need not wait for the sink's receiver.
     drop(outputs);
     queue.drained().await;
     sink.save()

@@ -9,9 +9,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Ticks at every interval of the wall clock.
 pub(crate) struct Clock {
-    /// Nanoseconds between two strikes.
+    /// The time between two ticks, in nanoseconds.
     interval: i64,
-    /// True if it ticks at multiples of the interval.
+    /// True if the clock ticks at multiples of the interval.
     align: bool,
     /// The next tick in nanoseconds since 1970.
     next: i64,
@@ -23,7 +23,7 @@ impl Clock {
         let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
         let now = now();
         let next = first(now, interval.max(1), align);
-        // Timers are those of the runtime around the engine, whatever runs the nodes.
+        // Timers belong to the runtime around the engine, whichever executor runs the nodes.
         let _io = io.enter();
         Clock {
             interval: interval.max(1),
@@ -42,8 +42,8 @@ impl Clock {
         Poll::Ready(time)
     }
 
-    /// Delays the next tick by the time that the last one took, so that a node whose ticks take longer than
-    /// an interval still handles its points.
+    /// Delays the next tick by the time that the last tick took, so that a node whose ticks take longer than an
+    /// interval still handles its points.
     pub(crate) fn rest(&mut self, took: Duration) {
         let now = now();
         let earliest = now.saturating_add(i64::try_from(took.as_nanos()).unwrap_or(i64::MAX));
@@ -66,8 +66,8 @@ fn first(now: i64, interval: i64, align: bool) -> i64 {
     now.saturating_add(wait)
 }
 
-/// Returns the tick after one at `time`: never in the past, nor more than an interval away, even if the wall
-/// clock was set.
+/// Returns the tick that follows the tick at `time`. It is never in the past, and at most one interval away, even if
+/// the wall clock was set.
 fn following(time: i64, now: i64, interval: i64, align: bool) -> i64 {
     let next = time.saturating_add(interval);
     match (1..=interval).contains(&next.saturating_sub(now)) {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(first(13, 10, true), 20);
         assert_eq!(first(20, 10, true), 30);
         assert_eq!(first(13, 10, false), 23);
-        // In time, a little late, far too late, and before the clock was set back.
+        // A tick in time, a little late, far too late, and before the clock was set back.
         for (time, now, aligned, free) in [
             (20, 20, 30, 30),
             (20, 24, 30, 30),

@@ -1,9 +1,9 @@
-//! Numbers that nodes count up.
+//! Counters that nodes increment.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that one node counts up and any thread may read.
+/// A counter that one node increments and any thread may read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counter(Arc<AtomicU64>);
 

@@ -1,8 +1,8 @@
 //! The definition of a kind of node: its text form, checks, display and construction.
 //!
 //! Each kind has one file in [`nodes`](crate::nodes), with a [`Definition`] for its properties, a [`Kind`] for its
-//! names and its parser, and an [`Operator`] or a [`Sink`] for its work. No other code names a kind of node, so adding
-//! one takes its file and a line in the list.
+//! names and its parser, and an [`Operator`] or a [`Sink`] for its work. No other code names a kind of node, so a new
+//! kind needs only its file and a line in the list.
 
 use super::counter::Counters;
 use super::faults::Faults;
@@ -26,15 +26,15 @@ use tokio::runtime::Handle;
 pub(crate) struct Kind {
     /// The names in texts; the first one is canonical.
     pub(crate) names: &'static [&'static str],
-    /// The properties that may follow it after a `.`.
+    /// The properties that may follow the node after a `.`.
     pub(crate) properties: &'static [&'static str],
-    /// Parses its arguments and properties, after its name.
+    /// Parses the node's arguments and properties, after its name.
     pub(crate) parse: for<'t> fn(&mut Program<'t>, &mut Call<'t>) -> Parsed<AnyDefinition>,
 }
 
 /// The properties of one node, and everything that depends on them.
 pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
-    /// The name under which it is displayed.
+    /// Returns the name under which the node is displayed.
     fn name(&self) -> &'static str;
 
     /// True if the node sends windows; `of_windows` is true if its input does.
@@ -47,7 +47,7 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         Ok(())
     }
 
-    /// Checks its properties, and puts lists into their canonical order.
+    /// Checks the properties of the node, and puts lists into their canonical order.
     fn check(&mut self) -> Result<(), Rule> {
         Ok(())
     }
@@ -57,28 +57,28 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         Vec::new()
     }
 
-    /// Writes its arguments and properties as text that parses back.
+    /// Writes the node's arguments and properties as text that parses to an equal node.
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result;
 
     /// Builds the node.
     fn build(&self, context: &Context<'_>) -> Built;
 
-    /// Returns the points that it takes from writes, if it begins a chain.
+    /// Returns the points that the node takes from writes, if the node begins a chain.
     fn subscription(&self) -> Option<&Subscription> {
         None
     }
 
-    /// True if it groups points, so that points of different groups meet in it.
+    /// True if the node groups points, so that it receives points of different groups.
     fn regroups(&self) -> bool {
         false
     }
 
-    /// Returns the name under which its latest result can be fetched.
+    /// Returns the name under which the node's latest result can be fetched.
     fn endpoint(&self) -> Option<&Arc<str>> {
         None
     }
 
-    /// Returns the URLs to which it posts.
+    /// Returns the URLs to which the node posts.
     fn urls(&self) -> &[Arc<str>] {
         &[]
     }
@@ -116,17 +116,17 @@ pub(crate) struct Input<'a> {
 pub struct AnyDefinition(Box<dyn Definition>);
 
 impl AnyDefinition {
-    /// Returns the name of its kind in the language: `groupBy`, `http_out`, `mean`.
+    /// Returns the name of the node's kind in the language: `groupBy`, `http_out`, `mean`.
     pub fn kind_name(&self) -> &'static str {
         self.0.name()
     }
 
-    /// True if it sends windows; all other nodes send points.
+    /// True if the node sends windows; all other nodes send points.
     pub fn gives_windows(&self, input_is_windows: bool) -> bool {
         self.0.gives_windows(input_is_windows)
     }
 
-    /// Returns the properties, if it is a node of this kind.
+    /// Returns the properties, if the node is of this kind.
     ///
     /// ```
     /// use corsair_stream::pipeline::Log;
@@ -184,20 +184,20 @@ pub(crate) struct Context<'a> {
     pub(crate) task: Arc<str>,
     /// The creation time of the task in nanoseconds since 1970.
     pub(crate) created: i64,
-    /// The lengths of files when its task was created, by path.
+    /// The lengths of files when the task was created, by path.
     pub(crate) file_lengths: &'a BTreeMap<String, u64>,
     /// `task:node`, for logs.
     pub(crate) name: String,
-    /// The nodes that feed it.
+    /// The nodes that feed this node.
     pub(crate) inputs: Vec<&'a AnyDefinition>,
-    /// True if its input consists of windows.
+    /// True if the node's input consists of windows.
     pub(crate) of_windows: bool,
     /// True if a node that groups points follows somewhere.
     pub(crate) regrouped: bool,
     pub(crate) limits: Limits,
     pub(crate) faults: Faults,
     pub(crate) delivery: Delivery<'a>,
-    /// The runtime of its timers and sockets.
+    /// The runtime of the node's timers and sockets.
     pub(crate) io: &'a Handle,
 }
 
@@ -205,7 +205,7 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Delivery<'a> {
     /// The time limit of one request.
     pub(crate) timeout: Duration,
-    /// Bytes that a queue may hold.
+    /// The maximum number of bytes in a queue.
     pub(crate) memory: usize,
     /// The overflow policy of the task.
     pub(crate) overflow: Overflow,
@@ -215,11 +215,11 @@ pub(crate) struct Delivery<'a> {
     pub(crate) log_overflow: Overflow,
 }
 
-/// A node that is ready to run, with the parts of it that others use.
+/// A node that is ready to run, with the parts that are used outside of the node.
 pub(crate) struct Built {
     pub(crate) work: Work,
     pub(crate) counters: Counters,
-    /// The latest result, of a node with an endpoint.
+    /// The latest result; `None` for a node without an endpoint.
     pub(crate) latest: Option<LatestByGroup>,
     /// The queues that only this node fills.
     pub(crate) queues: Vec<Queue>,

@@ -27,7 +27,7 @@ struct LastFault {
 const PAUSE: Duration = Duration::from_secs(10);
 
 impl Faults {
-    /// Creates the faults of a node with this name in the log.
+    /// Creates the counter of a node; `node` is the node's name in the log.
     pub(crate) fn new(node: String) -> Faults {
         Faults {
             errors: Counter::default(),
@@ -59,7 +59,7 @@ impl Faults {
         self.errors.clone()
     }
 
-    /// Returns the reason for which the last point was dropped.
+    /// Returns the reason why the last point was dropped.
     pub(crate) fn last(&self) -> Option<String> {
         self.last.lock().reason.clone()
     }

@@ -67,7 +67,7 @@ impl LatestByGroup {
         json(&flows).into_bytes()
     }
 
-    /// Returns the state for the next start.
+    /// Returns the state to be saved for the next start.
     pub(crate) fn save(&self) -> State {
         let shown = self.0.lock();
         let saved = |(_, flow): (_, &Flow)| SavedFlow {

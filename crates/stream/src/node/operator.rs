@@ -13,7 +13,8 @@ pub(crate) trait Operator: Send + 'static {
     /// Takes a flow from an input, and appends the results to `out`.
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>);
 
-    /// The most rows of a batch that [`take`](Operator::take) accepts; larger batches are split before.
+    /// Returns the maximum number of rows of a batch that [`take`](Operator::take) accepts. Larger batches are split
+    /// before the call.
     fn most_rows(&self) -> usize {
         usize::MAX
     }
@@ -23,23 +24,23 @@ pub(crate) trait Operator: Send + 'static {
         None
     }
 
-    /// Handles a strike of the clock: appends the results to `out`.
+    /// Handles a tick of the clock: appends the results to `out`.
     fn strike(&mut self, _time: i64, _: &mut Vec<Flow>) {}
 
     /// Handles the end of the stream: appends everything that was deferred to `out`.
     fn finish(&mut self, _: &mut Vec<Flow>) {}
 
-    /// The queues that it fills, which are drained before it ends.
+    /// Returns the queues that the operator fills. They are drained before the node ends.
     fn queues(&self) -> Vec<Queue> {
         Vec::new()
     }
 
-    /// Returns its counters with their names.
+    /// Returns the operator's counters with their names.
     fn counters(&self) -> Counters {
         Counters::new()
     }
 
-    /// Returns its state between points, for the next start. `None` if it has none.
+    /// Returns the operator's state between points, for the next start; `None` if the operator has no state.
     fn save(&self) -> Option<State> {
         None
     }
