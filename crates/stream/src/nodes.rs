@@ -16,12 +16,12 @@ kinds! {
     shift, flatten, combine, stats, deadman, union, join, alert, log, http_out, http_post,
 }
 
-/// Windows as Kapacitor has them: `window` without a period in its parentheses.
+/// Windows with Kapacitor's semantics: `window` without a period in its parentheses.
 pub(crate) mod buffer;
 
 mod moments;
 
-/// The properties of nodes, which the pipeline shows.
+/// The properties of nodes, for readers of a pipeline.
 pub(crate) mod definitions {
     pub use super::aggregate::{Aggregate, Aggregation};
     pub use super::alert::{AddedColumn, Alert};
@@ -50,7 +50,7 @@ pub(crate) mod definitions {
 
 use crate::node::Kind;
 
-/// The kind with this name.
+/// Returns the kind with this name.
 pub(crate) fn named(name: &str) -> Option<&'static Kind> {
     KINDS
         .iter()
@@ -58,7 +58,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Kind> {
         .copied()
 }
 
-/// The names of all kinds.
+/// Returns the names of all kinds.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     KINDS.iter().flat_map(|kind| kind.names.iter().copied())
 }

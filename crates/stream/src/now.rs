@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since 1970, by the wall clock.
+/// Returns the nanoseconds since 1970, by the wall clock.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {

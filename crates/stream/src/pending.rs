@@ -1,4 +1,4 @@
-//! Writes that are not settled yet, because a node, edge or sink still has points of them.
+//! Writes that have not settled, because a node, edge or sink still has points of these writes.
 //!
 //! Every write has a [`PendingWrite`], a token that all data derived from its points carries. Whatever ends the path of
 //! a point (a node without followers, an abort, or a full edge) drops its token; a write has settled when the last
@@ -56,7 +56,7 @@ pub(crate) enum Element {
 pub(crate) struct FlowElement {
     pub(crate) flow: Flow,
     pub(crate) pending: PendingWrite,
-    /// The bytes that count against its task; `None` for data created at the end of the stream.
+    /// The bytes that count towards the memory of the task; `None` for data created at the end of the stream.
     pub(crate) load: Option<Load>,
 }
 

@@ -1,8 +1,8 @@
 //! A task's graph: its nodes, and the connections between them.
 //!
-//! An existing pipeline is valid: see [`Pipeline`]. It can be made by [`Pipeline::build`] in Rust or by
-//! [`language::parse`](crate::language::parse) from text, with the same checks. Its `Display` is text that parses to an
-//! equal pipeline.
+//! An existing pipeline is valid: see [`Pipeline`]. [`Pipeline::build`] creates a pipeline in Rust, and
+//! [`language::parse`](crate::language::parse) creates one from text, with the same checks. Its `Display` is text
+//! that parses to an equal pipeline.
 //!
 //! ```
 //! use corsair_stream::expression::key;
@@ -49,7 +49,7 @@ pub struct Pipeline {
 /// A node of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The unique name in its pipeline, made of its kind and its index, such as `window2`.
+    /// The name, which is unique in the pipeline: the node's kind and index, such as `window2`.
     pub name: Arc<str>,
     /// The kind of the node, with its properties.
     pub what: AnyDefinition,
@@ -70,7 +70,7 @@ impl Pipeline {
         nodes.flat_map(|(to, node)| node.inputs.iter().map(move |from| (*from, to)))
     }
 
-    /// Returns for each node whether it sends windows. O(nodes).
+    /// Returns a flag for each node: true if the node sends windows. O(nodes).
     pub fn windows(&self) -> Vec<bool> {
         let mut windows: Vec<bool> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 pub enum Pace {
     /// As fast as the engine accepts lines.
     Fast,
-    /// With the distances of the timestamps, divided by this factor.
+    /// At the original speed of the timestamps, multiplied by this factor.
     Own(f64),
 }
 
@@ -30,13 +30,13 @@ pub struct ReplayReport {
     pub bytes: u64,
 }
 
-/// Why a replay ended early.
+/// The reasons why a replay ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The recording could not be read.
     #[error("reading the recording failed: {0}")]
     Read(#[from] io::Error),
-    /// The engine takes no more.
+    /// The engine refused a write.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -60,7 +60,7 @@ pub async fn replay(
     let mut clock = Clock::new(pace);
     loop {
         let kept = buffer.len();
-        // A line longer than a chunk: each look at it is twice as far apart as the one before.
+        // For a line longer than a chunk, the buffer is doubled before each attempt.
         let wanted = CHUNK.max(kept) as u64;
         let read = from.by_ref().take(wanted).read_to_end(&mut buffer)?;
         replayed.bytes += read as u64;
@@ -103,7 +103,7 @@ pub async fn replay_recording(
     let mut replayed = ReplayReport::default();
     let mut clock = Clock::new(pace);
     let mut to: Option<Write> = None;
-    // Points of one database and policy, and how many lines of the recording came before them.
+    // The points of one database and policy, and the number of lines of the recording before these points.
     let (mut points, mut first, mut count) = (Vec::new(), 0, 0);
     loop {
         let mut read = [Vec::new(), Vec::new(), Vec::new()];
@@ -218,7 +218,7 @@ impl Clock {
         let mut begin = 0;
         while let Some(line) = parsed.next() {
             let end = parsed.offset();
-            // Bad lines, and those without a time, go with the line before.
+            // Invalid lines, and lines without a timestamp, are due with the previous line.
             let time = line
                 .ok()
                 .and_then(|line| to.precision.nanoseconds(line.time?));

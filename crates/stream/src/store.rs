@@ -72,7 +72,7 @@ pub enum StoreError {
     Task {
         /// The path of the file.
         path: PathBuf,
-        /// Why it is not a task file.
+        /// The reason why the file is not a task file.
         reason: String,
     },
     /// The saved state of the tasks cannot be read.
@@ -80,7 +80,7 @@ pub enum StoreError {
     Saved {
         /// The path of the file.
         path: PathBuf,
-        /// Why the state cannot be read.
+        /// The reason why the state cannot be read.
         error: SavedError,
     },
 }
@@ -107,7 +107,7 @@ impl Store {
         }
     }
 
-    /// The directory of the write-ahead log.
+    /// Returns the directory of the write-ahead log.
     pub fn log(&self) -> PathBuf {
         self.directory.join("log")
     }
@@ -230,7 +230,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
-    // The new name is on disk, too.
+    // Syncs the directory, so that the new name is also on disk.
     match (cfg!(unix), path.parent()) {
         (true, Some(directory)) => File::open(directory)?.sync_all(),
         _ => Ok(()),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 /// The value of a field or a tag; tags are always [`Value::Text`].
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Value {
-    /// 64 bits, IEEE 754; finite.
+    /// A finite 64-bit float (IEEE 754).
     Float(f64),
     /// `42i`
     Integer(i64),
     /// `42u`
     Unsigned(u64),
-    /// UTF-8.
+    /// A string.
     Text(Arc<str>),
     /// `t` or `f`.
     Boolean(bool),

@@ -24,7 +24,7 @@ pub enum Action {
     Kill { who: String },
     /// Restarts stopped instances.
     Revive { who: String },
-    /// Stop work; requests wait in queues.
+    /// Pauses the instances; requests wait in queues.
     Pause { who: String },
     /// Continues paused instances.
     Resume { who: String },

@@ -18,12 +18,12 @@ pub struct Condition {
 #[serde(tag = "measure", rename_all = "lowercase")]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Measure {
-    /// The 99th percentile of response times during the last second: of all requests, of a service
-    /// or a zone.
+    /// The 99th percentile of response times during the last second: of all requests, or of the
+    /// requests of a service or zone.
     P99 { of: String },
     /// The number of requests in the queues of a group.
     Queue { of: String },
-    /// Errors since the run was last started.
+    /// The number of errors since the run was last started.
     Errors { of: String },
     /// The number of messages to actors that have ended, since the run was last started.
     Dead,

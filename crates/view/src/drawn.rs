@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct OutputView {
     scene: Scene,
-    /// Nodes by each of their names.
+    /// The index of a node by each of the node's names.
     places: HashMap<String, u32>,
     knows: Vec<Vec<u32>>,
     full_names: Vec<String>,
@@ -110,7 +110,7 @@ impl OutputView {
                 break;
             }
         }
-        // Flows lie beside json/.
+        // The directory of flows is beside `json/`.
         let beside = file.parent().and_then(Path::parent).map(|directory| {
             directory
                 .join("json_metrics")
@@ -316,7 +316,7 @@ fn numbered<'a>(known: &mut Vec<&'a str>, name: &'a str) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
-/// The only graph in a directory.
+/// Returns the only graph in a directory.
 fn graph_in(path: &Path) -> Result<PathBuf, DrawnError> {
     let below = path.join("json");
     let directory = if below.is_dir() {

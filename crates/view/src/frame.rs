@@ -16,9 +16,9 @@ pub enum Level {
 /// The state of a displayed node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeState {
-    /// Bits: see the constants.
+    /// The state as bits: see the constants, such as [`NodeState::DOWN`].
     pub bits: u8,
-    /// Requests that wait; of pirates, gold.
+    /// The number of waiting requests; for pirates, the amount of gold.
     pub queue: f32,
     /// The number of requests in progress; for pirates, the number of buddies.
     pub busy: f32,
@@ -79,7 +79,7 @@ impl<T: Clone + PartialEq> Versioned<T> {
     }
 }
 
-/// The state at a moment. A clone is a few pointers.
+/// The state at one moment. Cloning is cheap, because clones share the values.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// The number of this frame; 0 means before the first frame.
@@ -106,7 +106,7 @@ const NODE: usize = 28;
 const EDGE: usize = 24;
 
 impl Frame {
-    /// Makes the next frame, with this state.
+    /// Advances to the next frame, with this state.
     pub(crate) fn next(&mut self, sampled: crate::Sample) {
         self.version += 1;
         let version = self.version;

@@ -2,11 +2,11 @@
 
 use crate::frame::Frame;
 
-/// The largest number of states, and the largest number of bytes of all of them.
+/// The maximum number of states, and the maximum number of bytes of all states together.
 const MOST: usize = 400;
 const MOST_BYTES: usize = 64 << 20;
 
-/// The states of a run at some of its times, oldest first. If there would be too many, every second one is dropped.
+/// Earlier states of a run, oldest first. If there would be too many, every second state is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     past: Vec<Frame>,

@@ -12,7 +12,7 @@ const CELL: (f32, f32) = (3.0, 2.2);
 const NAME: f32 = 0.5;
 /// The largest distance between the centres of two instances in a cell, which is also the size of a single instance.
 const STEP: f32 = 1.0;
-/// Around zones and regions.
+/// The margin around zones and regions.
 const GAP: f32 = 0.6;
 /// The height above the cells of a zone or region that is reserved for its name.
 const TITLE: f32 = 1.3;
@@ -60,9 +60,9 @@ pub struct Layout {
     pub groups: Vec<(u32, (f32, f32))>,
     /// The rectangles of the regions, each followed by its zones.
     pub areas: Vec<Area>,
-    /// The width of all.
+    /// The width of the complete layout.
     pub width: f32,
-    /// The height of all.
+    /// The height of the complete layout.
     pub height: f32,
 }
 
@@ -73,7 +73,7 @@ fn depths(services: usize, calls: &[Vec<u32>]) -> Vec<u32> {
         called[target as usize] = true;
     }
     let mut order = Vec::new();
-    // 0: not seen, 1: being visited, 2: done. Edges back to one that is being visited do not count.
+    // 0: not seen, 1: being visited, 2: done. Edges back to a service that is being visited do not count.
     let mut state = vec![0u8; services];
     let mut back = std::collections::HashSet::new();
     let roots = (0..services).filter(|&s| !called[s]).chain(0..services);
@@ -120,10 +120,10 @@ fn depths(services: usize, calls: &[Vec<u32>]) -> Vec<u32> {
 
 type At = (Option<u8>, Option<u8>);
 
-/// Groups by location and service, each with its instances.
+/// The groups by location and service, each with its instances.
 type Groups = BTreeMap<(At, u32), Vec<u32>>;
 
-/// Cells and areas with positions relative to the upper left corner of the part.
+/// A part of the layout: cells and areas, with positions relative to the part's upper left corner.
 #[derive(Default)]
 struct Part {
     /// The centres of cells.
@@ -229,7 +229,7 @@ impl Cells<'_> {
             let here = services
                 .iter()
                 .filter(|&&s| self.depths[s as usize] == rank);
-            // A service stands at the height of its callers, so that fewer edges cross.
+            // A service is placed at the height of its callers, so that fewer edges cross.
             let mut column: Vec<(f32, u32)> = here
                 .map(|&service| {
                     let callers = rows
@@ -373,7 +373,7 @@ pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
 impl Layout {
     /// Computes the positions of the instances of a group in its cell.
     fn fill(&mut self, nodes: &[u32], middle: (f32, f32)) {
-        // Below the instances is their name.
+        // The name of the group is below the instances.
         let centre = (middle.0, middle.1 - NAME / 2.0);
         let (wide, high) = (CELL.0 - 0.4, CELL.1 - NAME - 0.1);
         let columns = (nodes.len() as f32 * wide / high).sqrt().ceil().max(1.0) as usize;
@@ -429,14 +429,14 @@ mod tests {
                 all.extend([1, 1, 1, 2, 2, 3].map(|service| place(service, region, zone)));
             }
         }
-        // The last calls the first, in a circle.
+        // The last service calls the first one, so the calls form a cycle.
         let made = layout(&all, &[vec![1], vec![2, 3], vec![3], vec![1]]);
         for (a, from) in all.iter().enumerate() {
             for (b, to) in all.iter().enumerate() {
                 if from.service < to.service && from.region == to.region {
                     assert!(made.nodes[a].0 < made.nodes[b].0);
                 }
-                // What is in no region stands above the regions, which stand side by side.
+                // Services without a region are above the regions, which are side by side.
                 if from.region < to.region {
                     let is_above = made.nodes[a].1 < made.nodes[b].1;
                     let is_left = made.nodes[a].0 < made.nodes[b].0;

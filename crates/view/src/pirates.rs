@@ -1,4 +1,4 @@
-//! Pirates in a session: up to 2,000 are drawn, and up to millions are counted.
+//! Pirates in a session. At most 2,000 pirates are drawn; a session can have millions.
 
 mod look;
 mod watch;
@@ -19,7 +19,7 @@ pub use watch::PiratesInView;
 /// The largest number of drawn pirates, evenly spaced in the order of their names.
 const MOST_SHOWN: u32 = 2_000;
 
-/// The pirates' names from a file, and the pirate with each name.
+/// The pirates' names from a file, and the index of the pirate with each name.
 #[derive(Debug)]
 struct Listed {
     names: Arc<[String]>,
@@ -38,9 +38,9 @@ pub struct Pirates<W: Watch> {
     every: u32,
     /// Mean latency of messages, in seconds.
     latency: f64,
-    /// The messages that the displayed pirates had sent at the last sample.
+    /// The number of messages that each displayed pirate had sent at the last sample.
     before: Vec<u32>,
-    /// Their states at the last sample.
+    /// The states of the displayed pirates at the last sample.
     last: Vec<NodeState>,
     last_edges: Vec<EdgeState>,
     /// The pirates that commands have killed; all others end with the run.
@@ -48,7 +48,7 @@ pub struct Pirates<W: Watch> {
     rates: Vec<f32>,
     delivered: u64,
     sampled_at: Time,
-    /// The messages that the counted pirates had sent at the last count, and its time.
+    /// The number of messages that each counted pirate had sent at the last count, and the time of that count.
     counted: (Vec<u32>, Time),
 }
 
@@ -66,10 +66,10 @@ impl<W: Watch> Pirates<W> {
             Listed { names, places }
         });
         let view = PiratesInView::new(scenario.watch.clone());
-        // Pirates are handlers, because what async bodies hold cannot be seen; the result is the same.
+        // Pirates run as handlers, because the state of async bodies cannot be inspected; the result is the same.
         let scenario = Scenario::new(base, scenario.watched_by(view.clone()))?;
         let mut held = Run::new(scenario).hold()?;
-        // Pirates are made at the end of a window.
+        // Pirates are created at the end of a window.
         while view.pirates().is_empty() && held.simulation.step() {}
         let latency = (base.latency.min() + base.latency.max()) / 2;
         let every = count.div_ceil(MOST_SHOWN).max(1);

@@ -32,7 +32,7 @@ pub struct Recording {
     pub digest: String,
 }
 
-/// Why a session cannot be read.
+/// The reasons why a recorded session cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {

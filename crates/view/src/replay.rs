@@ -4,7 +4,7 @@ use crate::World;
 use crate::recording::Recording;
 use corsair::Time;
 
-/// Why a session cannot be replayed.
+/// The reasons why a session cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
@@ -23,7 +23,7 @@ pub enum ReplayError {
         "the replay has the digest {replayed:016x} at {at}, the session had {recorded}; replay it with the version of corsair and the input files with which it was saved"
     )]
     Differs {
-        /// Digest of the replay.
+        /// The digest of the replay.
         replayed: u64,
         /// The digest of the session.
         recorded: String,

@@ -6,7 +6,7 @@
 use crate::GroupSample;
 pub use corsair_arch::outputs::Point;
 
-/// The most points of a series.
+/// The maximum number of points of a series.
 const MOST: usize = 400;
 
 /// An interval of virtual time, in seconds.
@@ -35,7 +35,7 @@ impl Interval {
 #[derive(Clone, Debug)]
 pub struct Series {
     intervals: Vec<Interval>,
-    /// No interval but the last is shorter.
+    /// The minimum length of every interval except the last, in seconds.
     least: f64,
 }
 
@@ -68,7 +68,7 @@ impl Series {
             self.least = self.least.max(span / MOST as f64 * 2.0);
             for interval in self.intervals.drain(..) {
                 match merged.last_mut() {
-                    // Time without samples stays a gap, unless it is too short to be seen.
+                    // A time without samples remains a gap, unless the gap would be too short to be visible.
                     Some(last)
                         if last.to - last.from < self.least
                             && interval.from - last.to < self.least =>

@@ -49,7 +49,7 @@ pub struct Server {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address cannot be listened at.
+    /// The server cannot listen on the address.
     #[error("cannot listen at {address}: {error}; give another address, or none for any free port")]
     Address {
         /// The address on which the server should listen.
@@ -62,7 +62,7 @@ pub enum ServeError {
     System(String),
 }
 
-/// The shared state of all watchers.
+/// The state that all viewers share.
 #[derive(Debug)]
 struct ServerState {
     token: String,
@@ -377,7 +377,7 @@ mod tests {
             assert!(!is_allowed(host, loopback), "{host}");
         }
         assert!(is_allowed("192.0.2.7:80", other) && !is_allowed("192.0.2.8:80", other));
-        // Whoever listens at every address is reached by any of them, but by no name.
+        // A server that listens on all addresses accepts every address as `Host`, but no name.
         assert!(is_allowed("192.0.2.8:80", anywhere) && !is_allowed("evil.example:80", anywhere));
     }
 

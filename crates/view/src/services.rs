@@ -43,7 +43,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// Creates an architecture in which nothing has happened yet.
+    /// Creates an architecture in its initial state.
     ///
     /// ```
     /// use corsair::{Config, Time};
@@ -328,7 +328,7 @@ impl World for Services {
         let passed = now.since(self.sampled_at);
         self.sampled_at = now;
         let mut groups = vec![GroupSample::default(); self.scene.groups.len()];
-        // Actors that have ended tell nothing of their last interval.
+        // Actors that have ended do not report their last interval.
         if !passed.is_zero() && !self.live.is_over() {
             self.add_traffic(passed.as_secs_f64(), &mut groups);
             self.live.next_interval();

@@ -52,7 +52,7 @@ pub struct Session<W: World> {
     world: W,
     make: Option<Make<W>>,
     flags: Map<String, Value>,
-    /// The additional capacity that the world was built with.
+    /// The additional capacity with which the world was built.
     room: ExtraCapacity,
     commands: Vec<Command>,
     checkpoints: Checkpoints,
@@ -79,12 +79,12 @@ pub struct Session<W: World> {
 #[derive(Debug)]
 struct Goal {
     until: Until,
-    /// Errors and dead letters before.
+    /// The numbers of errors and dead letters when the run was started.
     errors: u64,
     dead: u64,
     /// The samples of the group during the last second.
     second: VecDeque<(f64, GroupSample)>,
-    /// The group that the condition is about, if any.
+    /// The group to which the condition refers, if any.
     group: Option<usize>,
 }
 
@@ -93,7 +93,7 @@ struct Goal {
 pub struct Status {
     /// The virtual time, in seconds.
     pub now: f64,
-    /// Whether the run is advancing.
+    /// True while the run is advancing.
     pub is_playing: bool,
     /// True if the run is over.
     pub is_over: bool,
@@ -116,7 +116,7 @@ pub struct Status {
 }
 
 impl<W: World> Session<W> {
-    /// Creates a session with a simulation, and a handle to it. `flags` are the flags of its run by their long names.
+    /// Creates a session with a simulation, and a handle to it. `flags` are the flags of the run by their long names.
     /// `make` builds the simulation again; without it the session cannot be rewound.
     ///
     /// ```
@@ -241,7 +241,7 @@ impl<W: World> Session<W> {
         if self.is_new {
             self.publish();
         }
-        // The requester may be gone.
+        // The requester may have disconnected.
         let _ = request.answer.send(answer);
     }
 
@@ -297,7 +297,7 @@ impl<W: World> Session<W> {
         self.frames.send_replace(self.frame.clone());
         let status = self.status();
         self.statuses.send_if_modified(|old| {
-            // Frames carry the time; it does not make a new status.
+            // A new time alone does not cause a new status, because frames contain the time.
             let is_new = Status {
                 now: old.now,
                 ..status.clone()
@@ -362,7 +362,7 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// The group that a condition is about.
+    /// Returns the group to which a condition refers.
     fn group_of(&mut self, condition: &Condition) -> Result<Option<usize>, String> {
         use crate::Measure::{Dead, Errors, P99, Queue, State};
         match &condition.measure {
@@ -385,7 +385,7 @@ impl<W: World> Session<W> {
             .ok_or_else(|| format!("{who} has no number at '{pointer}'; give a JSON pointer, for example /state/queue"))
     }
 
-    /// The number of a group.
+    /// Returns the index of the group with this name.
     fn group(&self, name: &str) -> Result<usize, String> {
         let scene = self.scenes.borrow();
         let groups = &scene.groups;

@@ -123,7 +123,7 @@ pub struct Scene {
     pub arch: String,
     /// The names of [`Sample::groups`], in the same order; the first group contains everything.
     pub groups: Vec<String>,
-    /// The actors when they are shown separately.
+    /// The nodes when actors are shown separately.
     pub nodes: Vec<SceneNode>,
     /// The nodes when actors are folded; empty if they cannot be folded.
     pub folded: Vec<SceneNode>,
@@ -133,11 +133,11 @@ pub struct Scene {
     pub folded_edges: Vec<(u32, u32)>,
     /// The rectangles of regions and zones.
     pub areas: Vec<SceneArea>,
-    /// The size of all.
+    /// The width of the complete scene.
     pub width: f32,
-    /// The height; see `width`.
+    /// The height of the complete scene.
     pub height: f32,
-    /// The number of all actors, whether they are shown or not.
+    /// The total number of actors, including those that are not shown.
     pub total: u64,
     /// The start and end of the load in seconds.
     pub load: Option<(f64, f64)>,
@@ -222,7 +222,7 @@ pub struct Sample {
 /// The measurements of a group of actors in an interval.
 #[derive(Clone, Debug, Default)]
 pub struct GroupSample {
-    /// Requests that were answered; of pirates, messages.
+    /// The number of answered requests; for pirates, the number of messages.
     pub requests: u64,
     /// The number of answers that were errors.
     pub errors: u64,

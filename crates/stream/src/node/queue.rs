@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 
 /// A body that a sink delivers at once.
 pub(crate) struct Body {
-    /// The number among the bodies of a node; a repeated delivery has the same number.
+    /// The sequence number of the body within its node; a repeated delivery has the same number.
     pub(crate) number: u64,
     pub(crate) text: String,
-    /// The count of the body in the counters.
+    /// The number that this body adds to the counters.
     pub(crate) count: usize,
     pub(crate) counts: Counts,
     /// The write of the body, which is pending until this is dropped.
@@ -41,14 +41,14 @@ pub(crate) struct Undelivered {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) delivered: Counter,
-    /// Bodies that were tried and refused.
+    /// The number of bodies whose delivery failed.
     pub(crate) failed: Counter,
-    /// Bodies that were dropped because the queue was full.
+    /// The number of bodies that were dropped because the queue was full.
     pub(crate) dropped: Counter,
 }
 
 impl Counts {
-    /// The counters under their names.
+    /// Returns the counters with their names.
     pub(crate) fn named(&self, delivered: &'static str) -> Counters {
         vec![
             (delivered, self.delivered.clone()),
@@ -95,9 +95,9 @@ struct State {
 enum Mode {
     #[default]
     Deliver,
-    /// Nothing more is delivered; bodies are stored without a limit until they are saved.
+    /// Delivers nothing more, and stores bodies without a limit until they are saved.
     Keep,
-    /// Nothing more is delivered or stored.
+    /// Delivers and stores nothing more.
     Discard,
 }
 
@@ -112,7 +112,7 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// Creates a queue for this many bytes, or one body.
+    /// Creates a queue for `limit` bytes, or for one larger body.
     pub(crate) fn new(name: String, limit: usize, deliver: Deliver) -> Queue {
         Queue(Arc::new(Inner {
             name,
@@ -160,8 +160,8 @@ impl Queue {
         }
     }
 
-    /// Adds a body. If the queue is full, `overflow` decides: it waits until `aborted`, or a body is dropped.
-    /// Returns true if the body was added.
+    /// Adds a body. If the queue is full, `overflow` decides: the call waits for capacity, or a body is dropped. A
+    /// waiting call ends when `aborted` returns true. Returns true if the body was added.
     pub(crate) async fn push(
         &self,
         body: Body,
@@ -218,7 +218,7 @@ impl Queue {
         }
     }
 
-    /// Waits until nothing is left, or nothing more will be delivered.
+    /// Waits until the queue is empty, or delivery has stopped.
     pub(crate) async fn drained(&self) {
         loop {
             let mut drained = std::pin::pin!(self.0.drained.notified());
@@ -249,8 +249,8 @@ impl Queue {
         self.0.drained.notify_waiters();
     }
 
-    /// Returns the bodies that have not been delivered, the oldest first. They include the one that is being delivered,
-    /// because it is unknown whether it has arrived.
+    /// Returns the bodies that have not been delivered, the oldest first. They include the body that is being
+    /// delivered, because it is unknown whether that body has arrived.
     pub(crate) fn rest(&self) -> Vec<Undelivered> {
         let state = self.0.state.lock();
         let rest = state.bodies.iter().map(|body| Undelivered {
@@ -309,7 +309,7 @@ impl Queue {
         let thread = thread::Builder::new().name("corsair-sink".into());
         match thread.spawn(move || inner.run()) {
             Ok(_) => state.running = true,
-            // The next body tries again.
+            // The next body tries again to start the thread.
             Err(error) => tracing::error!("{}: no thread for it: {error}", self.0.name),
         }
     }
@@ -349,7 +349,7 @@ impl Inner {
             let delivered = delivered.unwrap_or(false);
             state = self.state.lock();
             if state.mode == Mode::Keep && !delivered {
-                // It is saved with the rest.
+                // The body is saved with the other undelivered bodies.
                 break;
             }
             state.current = None;
@@ -382,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Creates a queue of ten bytes whose deliveries each wait for a permission.
+    /// Creates a queue of ten bytes; each delivery waits for permission from the test.
     fn queue() -> (Queue, mpsc::Receiver<String>, mpsc::Sender<bool>) {
         let (delivered, read) = mpsc::channel();
         let (permit, permitted) = mpsc::channel();
@@ -427,7 +427,7 @@ mod tests {
             let (queue, read, permit) = queue();
             let counts = Counts::default();
             queue.push(body("first", &counts), overflow, || false).await;
-            // It is being delivered, so that it cannot be dropped.
+            // The first body is being delivered, so it cannot be dropped.
             assert_eq!(read.recv().unwrap(), "first");
             queue.push(body("2nd", &counts), overflow, || false).await;
             queue.push(body("third", &counts), overflow, || false).await;
@@ -451,13 +451,13 @@ mod tests {
             .push(body("two", &counts), Overflow::Block, || false)
             .await;
         queue.keep();
-        // More than the queue may hold: it is kept nevertheless.
+        // The body exceeds the limit of the queue, and is stored nevertheless.
         queue
             .push(body("three hundred", &counts), Overflow::Block, || false)
             .await;
         queue.drained().await;
         let rest = loop {
-            // The thread gives up soon.
+            // The thread ends soon.
             if !queue.0.state.lock().running {
                 break queue.rest();
             }

@@ -1,4 +1,4 @@
-//! Bounds the memory of retained points, which would otherwise keep the blocks that they arrived in.
+//! Bounds the memory of retained points, which would otherwise keep their complete blocks in memory.
 //!
 //! A retained batch shares its block; one retained row of a hundred thousand would keep the whole block in memory. So a
 //! node records the blocks of its retained rows. When they have grown to a multiple of the memory that was needed at
@@ -18,22 +18,22 @@ const GROWTH: usize = 3;
 /// The inverse of the fraction of retained rows above which a block is not copied.
 const SPARSE: usize = 2;
 
-/// The blocks that arrive at once, group by group, on the inputs of a node.
+/// The maximum number of blocks that arrive at the same time, group by group, on the inputs of a node.
 const ARRIVING: usize = 8;
 
-/// The blocks noted since the last look.
+/// The blocks recorded since the last check.
 #[derive(Debug)]
 pub(crate) struct RetainedBlocks {
-    /// The most recently recorded blocks, which may get more rows. They are alive, or no block has their
-    /// address.
+    /// The most recently recorded blocks, which may get more rows. Each of them is alive, or its address is not in
+    /// use by another block.
     arriving: VecDeque<Arriving>,
     /// The total bytes of the recorded blocks.
     noted: usize,
-    /// Bytes of blocks beyond the capacity since the last check.
+    /// The number of bytes of blocks that exceeded the limit since the last check.
     refused: usize,
-    /// Bytes that the last look has left.
+    /// The number of bytes in use after the last check.
     needed: usize,
-    /// Bytes that may be held.
+    /// The maximum number of bytes in use.
     limit: usize,
     due: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) struct RetainedBlocks {
 struct Arriving {
     block: Weak<Block>,
     bytes: usize,
-    /// Whether the block fitted into the memory limit.
+    /// True if the block fitted into the memory limit.
     fitted: bool,
 }
 
@@ -99,12 +99,12 @@ impl RetainedBlocks {
         self.due
     }
 
-    /// Copies the rows of these batches out of blocks of which most rows are not retained. `all` calls a
-    /// function with each batch that the node retains, the same ones each time.
+    /// Copies the rows of these batches out of blocks of which most rows are not retained. `all` calls a function
+    /// with each batch that the node retains; every call of `all` must visit the same batches.
     pub(crate) fn compact(&mut self, mut all: impl FnMut(&mut dyn FnMut(&mut Batch))) {
         self.due = false;
         self.arriving.retain(|known| known.block.strong_count() > 0);
-        // Of these more rows may come. They stay noted.
+        // More rows of these blocks may arrive, so they stay recorded.
         let arriving = self.arriving.iter().filter(|known| known.fitted);
         let arriving: FxHashMap<usize, usize> = arriving
             .map(|known| (known.block.as_ptr() as usize, known.bytes))
@@ -125,7 +125,7 @@ impl RetainedBlocks {
             };
             if rows * SPARSE >= batch.block.rows() {
                 self.needed += batch.block.bytes();
-                // Once per block.
+                // Each block is counted once.
                 kept.remove(&address);
                 return;
             }
@@ -161,7 +161,7 @@ impl RetainedBlocks {
     }
 }
 
-/// A block with few retained rows, and these rows; then the block of only those rows.
+/// A block with few retained rows: the rows, and later the new block that contains only these rows.
 struct Sparse {
     rows: Vec<u32>,
     block: Arc<Block>,

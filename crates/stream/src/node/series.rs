@@ -16,9 +16,9 @@ pub(crate) struct Limits {
     pub(crate) series: usize,
     /// The time without points after which a group is removed.
     pub(crate) idle: Duration,
-    /// Points in all groups.
+    /// The maximum number of points in all groups.
     pub(crate) points: usize,
-    /// Bytes of groups and points.
+    /// The maximum number of bytes of groups and points.
     pub(crate) bytes: usize,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Series<V> {
     limits: Limits,
     /// The memory of all entries, without what their values allocate.
     bytes: usize,
-    /// Numbers in the values of a [`PerGroup`].
+    /// The total of [`PerGroup::numbers`] over all values.
     numbers: usize,
     refused: Counter,
     over_memory: Counter,
@@ -119,7 +119,7 @@ impl<V> Series<V> {
         self.entries.get_mut(group).map(|entry| &mut entry.value)
     }
 
-    /// Removes the groups that have been idle for too long; checks four times in that time.
+    /// Removes the groups that have been idle for too long, and returns them. Checks four times within the idle time.
     pub(crate) fn expired(&mut self) -> Vec<(Arc<Group>, V)> {
         let idle = self.limits.idle;
         if self.now - self.swept < idle / 4 {
@@ -152,7 +152,7 @@ impl<V> Series<V> {
         self.entries.values_mut().map(|entry| &mut entry.value)
     }
 
-    /// Takes all groups, ordered.
+    /// Removes and returns all groups, in order.
     pub(crate) fn take(&mut self) -> Vec<(Arc<Group>, V)> {
         let mut all: Vec<_> = self
             .entries
@@ -164,7 +164,7 @@ impl<V> Series<V> {
         all
     }
 
-    /// Points of groups that were refused, and groups that were forgotten.
+    /// Returns the counters of points whose groups were refused, and of groups that were removed.
     pub(crate) fn counters(&self) -> super::counter::Counters {
         vec![
             ("over_max_series", self.refused.clone()),
@@ -195,18 +195,18 @@ pub(crate) trait PerGroup {
     /// The state that it stores for a group.
     type Value: Default;
 
-    /// The groups.
+    /// Returns the state of all groups.
     fn series(&mut self) -> &mut Series<Self::Value>;
 
     /// Returns the results of a batch; `value` is the state of the batch's group.
     fn results(&self, batch: &Batch, value: &mut Self::Value) -> Batch;
 
-    /// The numbers that a value keeps in separate memory.
+    /// Returns the count of numbers that a value stores in separate memory.
     fn numbers(_: &Self::Value) -> usize {
         0
     }
 
-    /// Continues with the groups of [`save`](Series::save).
+    /// Restores the groups that [`save`](Series::save) returned.
     fn restore_groups(&mut self, state: &State)
     where
         Self::Value: DeserializeOwned,
@@ -219,8 +219,8 @@ pub(crate) trait PerGroup {
         }
     }
 
-    /// Maps a flow and appends the results to `out`. Points continue with their group's value. A window is complete: it
-    /// begins with a new value, which is dropped at its end.
+    /// Maps a flow and appends the results to `out`. Points continue with their group's value. Each window begins
+    /// with a new value, which is dropped at the window's end.
     fn map(&mut self, flow: Flow, out: &mut Vec<Flow>) {
         if let Flow::Window(_) = flow {
             let mut value = Self::Value::default();

@@ -17,7 +17,7 @@ pub(crate) struct Sink {
     /// The overflow policy of the queue.
     pub(crate) overflow: Overflow,
     pub(crate) body: MakeBody,
-    /// The number of bodies so far, which numbers them.
+    /// The number of bodies so far, from which the next body gets its sequence number.
     pub(crate) posted: u64,
     pub(crate) counters: Counters,
 }
@@ -37,7 +37,7 @@ impl Sink {
         }
     }
 
-    /// Returns the undelivered bodies, if it owns its queue.
+    /// Returns the undelivered bodies, if only this sink fills the queue.
     pub(crate) fn save(&self) -> Option<State> {
         let bodies = self.own_queue()?.rest();
         let points = bodies.len();

@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 /// The state of a node between two points.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct State {
-    /// The number of points and bodies in it, for reports.
+    /// The number of points and bodies in the state, for reports.
     pub(crate) points: usize,
     bytes: Vec<u8>,
 }
 
 impl State {
-    /// Writes a node's state.
+    /// Serializes a node's state.
     pub(crate) fn new(points: usize, state: &impl Serialize) -> State {
         let bytes = postcard::to_allocvec(state).expect("plain data can be written");
         State { points, bytes }

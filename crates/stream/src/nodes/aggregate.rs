@@ -53,8 +53,9 @@ pub enum Aggregate {
     Min,
     /// The largest value.
     Max,
-    /// The value at this percentage of the values, from 0 to 100, by InfluxDB's rule: of n sorted values the one with
-    /// the number n · percent / 100, rounded. There is no result if that number is 0.
+    /// The value at this percentage of the values, from 0 to 100, by InfluxDB's rule: among n sorted values, the
+    /// value at position n · percent / 100 (rounded; the first position is 1). There is no result if that position is
+    /// 0.
     Percentile(f64),
     /// The value of the first point.
     First,
@@ -86,7 +87,7 @@ const FUNCTIONS: [Aggregate; 11] = [
 ];
 
 impl Aggregate {
-    /// The name in the language, which is also the default name of the result.
+    /// Returns the function's name in the language, which is also the default name of the result.
     pub fn name(self) -> &'static str {
         let place = FUNCTIONS.iter().position(|function| *function == self);
         KIND.names[place.unwrap_or(FUNCTIONS.len())]

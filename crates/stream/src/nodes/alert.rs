@@ -82,7 +82,7 @@ pub struct Alert {
     /// Conditions under which a level ends. With `None` a level ends when its condition is false.
     pub resets: [Option<Expression>; 3],
     /// Passes on a point only if its level differs from the previous point's, or if this time has passed since the last
-    /// point that was passed on. With zero only a different level counts.
+    /// point that was passed on. With zero, only a different level causes a point to be passed on.
     pub changes_only: Option<Duration>,
     /// True if a window has the lowest level of its points, not the highest.
     pub all: bool,
@@ -111,12 +111,12 @@ pub enum AddedColumn {
     MessageField,
     /// `.durationField`: nanoseconds since the level was last OK.
     DurationField,
-    /// `.previousField`: the level of the point before.
+    /// `.previousField`: the level of the previous point.
     PreviousField,
 }
 
 impl AddedColumn {
-    /// Each of them with its name in the language.
+    /// All columns, each with its name in the language.
     pub const ALL: [(&'static str, AddedColumn); 7] = [
         ("levelField", AddedColumn::LevelField),
         ("levelTag", AddedColumn::LevelTag),
@@ -146,7 +146,8 @@ impl AddedColumn {
 }
 
 impl Alert {
-    /// The names of the conditions in the language: those of the levels, the lowest first, then their resets.
+    /// The names of the conditions in the language: the conditions of the levels, the lowest level first, then the
+    /// resets of the levels.
     pub const CONDITIONS: [&'static str; 6] = [
         "info",
         "warn",
@@ -156,12 +157,12 @@ impl Alert {
         "critReset",
     ];
 
-    /// An alert without conditions.
+    /// Creates an alert without conditions.
     pub fn new() -> Alert {
         Alert::default()
     }
 
-    /// Sets the template of its id.
+    /// Sets the template of the alert's id.
     #[must_use]
     pub fn id(self, id: impl Into<Arc<str>>) -> Alert {
         let id = Some(id.into());
@@ -208,7 +209,7 @@ impl Alert {
         self
     }
 
-    /// The conditions with their names, the lowest level first, then the resets.
+    /// Returns the conditions with their names: the levels, the lowest first, then the resets.
     pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
         let all = self.levels.iter().chain(&self.resets);
         Alert::CONDITIONS

@@ -112,7 +112,7 @@ pub(super) fn parse(
 }
 
 impl Buffer {
-    /// Windows hold points, not windows.
+    /// Checks that the input sends points, because a window cannot contain windows.
     pub(super) fn check_inputs(inputs: &[Input<'_>]) -> Result<(), Rule> {
         match Input::of_windows(inputs) {
             Some(input) => Err(Rule::WindowOfWindows { input }),
@@ -233,9 +233,9 @@ impl Definition for Buffer {
 pub(super) struct BufferOperator {
     shape: Shape,
     groups: Series<Filling>,
-    /// Points in all groups.
+    /// The number of points in all groups.
     points: usize,
-    /// Parts in all groups.
+    /// The number of parts in all groups.
     parts: usize,
     limits: Limits,
     retained: RetainedBlocks,
@@ -264,7 +264,7 @@ enum Shape {
 struct Filling {
     /// The end of the window being filled, or the number of points until it is full.
     next: i64,
-    /// In the order of arrival.
+    /// The points, in the order of arrival.
     parts: VecDeque<Batch>,
     points: usize,
 }
@@ -328,7 +328,7 @@ impl Operator for BufferOperator {
                 self.limits.points.saturating_sub(others),
                 &self.over_max_points,
             ),
-            // Full windows are emitted nevertheless.
+            // Without capacity the point is not stored, but full windows are sent nevertheless.
             false => (0, self.groups.over_memory()),
         };
         // The counters belong to the same structure as the groups.
@@ -457,7 +457,7 @@ impl Filling {
         }
     }
 
-    /// Drops the points before this time, up to the first that is not.
+    /// Drops the points at the front that are before this time.
     fn keep_from(&mut self, oldest: i64) {
         while let Some(part) = self.parts.pop_front() {
             let times = &part.block.times;
@@ -530,7 +530,7 @@ impl Shape {
                     return full;
                 }
                 let next = truncated(full, every);
-                // The first points are in no window.
+                // The first points are not part of any window.
                 if next > full {
                     next
                 } else {
@@ -541,7 +541,7 @@ impl Shape {
     }
 }
 
-/// The seconds from the beginning of year 1, from which multiples are counted, to 1970.
+/// The seconds from the beginning of year 1 to 1970. Multiples are counted from year 1.
 const SINCE_YEAR_1: i128 = 62_135_596_800;
 
 /// Returns the last multiple of `every` that is not after `time`.
@@ -555,7 +555,7 @@ fn nanos(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The multiple of `step` nearest to `time`.
+/// Returns the multiple of `step` nearest to `time`.
 pub(super) fn nearest(time: i64, step: i64) -> i64 {
     let below = time.div_euclid(step) * step;
     let above = time - below >= step - (time - below);

@@ -1,5 +1,5 @@
-//! `changeDetect`: passes on points at which one of some fields differs from the point passed on
-//! before.
+//! `changeDetect`: passes on a point if one of the given fields differs from the previous point
+//! that was passed on.
 //!
 //! A field that a point lacks does not count as a change. Each window is treated separately.
 

@@ -1,10 +1,11 @@
 //! `combine`: combines points with the same time.
 //!
 //! Times are rounded to the nearest multiple of the tolerance. Points of a group with the same rounded time are
-//! collected until a point of another time arrives. Each choice of as many points as there are conditions becomes a
-//! point, if each condition holds for one of them: in their order, each condition takes the first remaining point that
-//! fulfils it. Fields and tags are prefixed with the condition's name in `as`, for example `first.value`; the tags of
-//! the group keep their names. More than `max` choices, a million by default, are refused and counted.
+//! collected until a point of another time arrives. With n conditions, every choice of n of these points is examined:
+//! in order, each condition takes the first remaining point that fulfils it. If all conditions find a point, the
+//! choice becomes a combined point. Fields and tags are prefixed with the condition's name in `as`, for example
+//! `first.value`; the tags of the group keep their names. More than `max` choices, a million by default, are refused
+//! and counted.
 
 use super::moments::Moments;
 use crate::Value;
@@ -138,7 +139,7 @@ struct CombineOperator {
     moments: Moments,
 }
 
-/// The reason why points of one time are not combined.
+/// The error for points of one time that have too many choices to be combined.
 #[derive(Debug, thiserror::Error)]
 #[error("{points} points of one time have more than {max} combinations; raise `max`, or group them by more tags")]
 struct TooMany {
@@ -178,7 +179,7 @@ impl CombineOperator {
         (!rows[0].is_empty()).then(|| self.merged(moment, &rows))
     }
 
-    /// Returns, for each point of one time, whether it fulfils a condition.
+    /// Returns a flag for each point of one time: true if the point fulfils a condition.
     fn fulfilling(&self, condition: &Expression, moment: &Window) -> Vec<bool> {
         let mut fulfils = Vec::new();
         for batch in &moment.batches {

@@ -1,7 +1,7 @@
 //! `deadman`: an alert on groups that fall silent.
 //!
-//! It is short for three nodes: the `stats` of its input, their `derivative`, and an `alert` on the
-//! result.
+//! It is a shorthand for three nodes: the `stats` of its input, their `derivative`, and an `alert`
+//! on the result.
 
 use super::alert::{self, Alert};
 use super::derivative::Derivative;
@@ -64,7 +64,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition
     Ok(AnyDefinition::from(with_defaults(alert, &node, threshold, interval)))
 }
 
-/// Returns the points per interval, from the counts of a `stats`.
+/// Returns the node that computes points per interval from the counts of a `stats`.
 fn rate(interval: Duration) -> Derivative {
     Derivative {
         field: "emitted".into(),

@@ -131,7 +131,7 @@ impl DefaultOperator {
                     words: Vec::new(),
                 },
             };
-            // No word stands twice.
+            // Each word must be stored only once.
             let place = words.words.iter().position(|word| word == value);
             let code = place.unwrap_or(words.words.len()) as u32;
             let empty = words.words.iter().position(|word| word.is_empty());
@@ -151,7 +151,8 @@ impl DefaultOperator {
     }
 }
 
-/// Sets a column, or adds a new one: tags before fields.
+/// Replaces the column at `place`, or adds a new column: a tag before the fields, a field at the
+/// end.
 fn put(block: &mut Block, place: Option<usize>, name: &Arc<str>, data: Data) {
     let is_tag = matches!(data, Data::Tag(_));
     let column = Column {

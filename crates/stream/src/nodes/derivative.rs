@@ -1,7 +1,7 @@
 //! `derivative`: the change of a field from point to point, per unit of time.
 //!
-//! The first point of a group, or of a window, has no result, and neither has a point with the same time as the
-//! previous one.
+//! There is no result for the first point of a group or window, nor for a point with the same time as the previous
+//! point.
 
 use super::stats::Stats;
 use crate::batch::{Batch, Flow, Group};
@@ -116,7 +116,7 @@ struct DerivativeOperator {
     faults: Faults,
 }
 
-/// Why a point is dropped.
+/// The reasons why a point is dropped.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("`{0}` is missing or not a number")]

@@ -176,7 +176,7 @@ struct EvalOperator {
     faults: Faults,
 }
 
-/// Why a point is dropped.
+/// The reasons why a point is dropped.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("`{0}` has no value: a field or tag is missing")]
@@ -199,13 +199,13 @@ impl Operator for EvalOperator {
 
 impl EvalOperator {
     fn evaluated(&self, mut batch: Batch) -> Batch {
-        // A new column has a cell for every row of its block. Of a block that is shared by many
-        // groups, each would make columns for the rows of all.
+        // A new column has a cell for every row of its block. If many groups share a block, each
+        // group would create columns for the rows of all groups, so the rows are copied first.
         if batch.rows.len() * 2 < batch.block.rows() {
             batch = Batch::all(Arc::new(batch.to_block()), batch.group);
         }
         let before = batch.block.clone();
-        // One after the other: an expression may refer to those before it.
+        // In this order, because an expression may refer to earlier results.
         for (name, expression) in &self.eval.fields {
             let (rows, data) = evaluate(expression, false, &batch, &self.faults, |rows| {
                 expression.column(&batch.block, rows)

@@ -1,4 +1,4 @@
-//! `flatten`: combines the points of one time to one point, whose fields are named after their tags.
+//! `flatten`: combines the points of one time into one point, whose fields are named after their tags.
 //!
 //! Times are rounded to the nearest multiple of the tolerance. Points of a group with the same rounded time are
 //! collected until a point of another time arrives. A field of the result is named after the values of the tags in `on`
@@ -26,7 +26,7 @@ pub(crate) const KIND: Kind = Kind {
     parse,
 };
 
-/// Combines the points of one time to one point.
+/// Combines the points of one time into one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flatten {
     /// The tags whose values name the fields.
@@ -35,7 +35,7 @@ pub struct Flatten {
     pub tolerance: Duration,
     /// The separator between the parts of a name.
     pub delimiter: Arc<str>,
-    /// True if the name of the field itself is left out.
+    /// True if the names of the result omit the original field name.
     pub drop_original_field_name: bool,
 }
 
@@ -126,7 +126,7 @@ struct FlattenOperator {
     moments: Moments,
 }
 
-/// Why a point is left out.
+/// The reason why a point is left out.
 #[derive(Debug, thiserror::Error)]
 #[error("a point has no tag `{0}`, which `on` names")]
 struct MissingTag(Arc<str>);

@@ -1,7 +1,7 @@
 //! `groupBy`: separates points by the values of tags.
 //!
 //! The points of a batch leave group by group, which is sufficient for nodes that handle single groups. If another
-//! `groupBy` follows, groups are merged in it, and their points leave in the order in which they arrived.
+//! `groupBy` follows, it merges groups, so the points leave in the order in which they arrived.
 
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Data, Words};
@@ -26,13 +26,13 @@ pub(crate) const KIND: Kind = Kind {
 /// empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupBy {
-    /// These tags, ordered by name.
+    /// The tags to group by, ordered by name.
     pub tags: Vec<Arc<str>>,
-    /// All tags of a point: `groupBy(*)`.
+    /// True if points are grouped by all of their tags: `groupBy(*)`.
     pub all: bool,
     /// Tags that are ignored, ordered by name.
     pub except: Vec<Arc<str>>,
-    /// True if the measurement counts, too.
+    /// True if points are also grouped by their measurement.
     pub measurement: bool,
 }
 
@@ -271,7 +271,7 @@ impl GroupByOperator {
         let values: Vec<Option<Arc<str>>> = columns.iter().zip(codes).map(word).collect();
         let measurement = &batch.block.origin.measurement;
         let key = (self.by.measurement.then(|| measurement.clone()), values);
-        // Of all tags, which ones a block has is part of the group.
+        // With `groupBy(*)` the set of tags in the block is part of the group.
         let known = self.groups.get(&key).filter(|group| {
             !self.by.all
                 || group
@@ -334,7 +334,7 @@ impl Operator for GroupByOperator {
             }
             Flow::Window(window) => window,
         };
-        // The groups of all batches, in the order in which they appear.
+        // The index of each group, in the order in which the groups appear.
         let mut places: HashMap<Arc<Group>, usize> = HashMap::default();
         let mut windows: Vec<Window> = Vec::new();
         for batch in &window.batches {
@@ -356,7 +356,7 @@ impl Operator for GroupByOperator {
     }
 }
 
-/// Returns the same points in their original order: a batch for each sequence of rows of one group.
+/// Returns the points in their original order, with a batch for each sequence of consecutive rows of one group.
 fn in_order(groups: &[Batch]) -> Vec<Batch> {
     let rows = groups.iter().enumerate();
     let rows =

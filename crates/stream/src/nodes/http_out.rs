@@ -44,7 +44,7 @@ impl Definition for HttpOut {
     fn check(&mut self) -> Result<(), Rule> {
         let endpoint = &self.endpoint;
         let unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
-        // A part of one or two dots means another directory.
+        // A URL segment of one or two dots means another directory.
         let dots = endpoint.chars().all(|c| c == '.') && endpoint.len() <= 2;
         match dots || !endpoint.chars().all(unreserved) {
             true => Err(Rule::Endpoint(endpoint.clone())),
@@ -75,7 +75,7 @@ struct HttpOutOperator(LatestByGroup);
 impl Operator for HttpOutOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         let shown = match &flow {
-            // Of points the last one, however they are divided into batches.
+            // Stores only the last point, however points are divided into batches.
             Flow::Points(batch) => {
                 let rows = batch.rows.len();
                 let last = batch.rows.slice(rows.saturating_sub(1), rows);

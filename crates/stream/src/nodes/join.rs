@@ -31,11 +31,12 @@ pub(crate) const KIND: Kind = Kind {
 pub struct Join {
     /// The prefix of the fields of each input.
     pub names: Vec<Arc<str>>,
-    /// Times that round to the same multiple of this are equal; with zero only equal times are joined.
+    /// Points are joined if their times round to the same multiple of the tolerance; with zero, if their times are
+    /// equal.
     pub tolerance: Duration,
     /// The separator between a prefix and the name of a field.
     pub delimiter: Arc<str>,
-    /// The measurement of the joined points; `None` for that of the first point.
+    /// The measurement of the joined points; `None` for the first point's measurement.
     pub stream_name: Option<Arc<str>>,
     /// The treatment of a point without a partner.
     pub fill: Fill,

@@ -88,7 +88,7 @@ fn body(prefix: &str, lost: &Counter, flow: &Flow) -> Body {
             text.push_str(prefix);
             match batch.block.write_line(row, &mut text) {
                 true => text.push('\n'),
-                // There is no line for it, for example because a float is not finite.
+                // The point cannot be written as a line, for example because a float is not finite.
                 false => text.truncate(begin),
             }
         }

@@ -23,8 +23,8 @@ impl Moments {
         }
     }
 
-    /// Returns the complete times, each as a window that ends at the time. The times of a window are complete
-    /// with it.
+    /// Returns the points of each complete time, as a window that ends at that time. At the end of a window all of
+    /// its times are complete.
     pub(super) fn take(&mut self, input: usize, flow: Flow) -> Vec<Window> {
         let batch = match flow {
             Flow::Window(window) => return self.of_window(&window),

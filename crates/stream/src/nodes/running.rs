@@ -1,5 +1,5 @@
-//! `elapsed`, `difference`, `movingAverage` and `cumulativeSum`: a number for each point, computed from it and the
-//! earlier points of its group.
+//! `elapsed`, `difference`, `movingAverage` and `cumulativeSum`: a number for each point, computed from the point and
+//! the earlier points of its group.
 //!
 //! The result is the point's only field. A point without the field, or with a value that is not a number, is counted
 //! and left out. Each window is treated separately.
@@ -31,7 +31,7 @@ pub(crate) const KIND: Kind = Kind {
 pub struct Running {
     /// The function to compute.
     pub function: RunningFunction,
-    /// The field that it is computed from.
+    /// The name of the field from which the result is computed.
     pub field: Arc<str>,
     /// The name of the result.
     pub into: Arc<str>,
@@ -44,7 +44,8 @@ pub enum RunningFunction {
     Elapsed(Duration),
     /// The change since the previous point; the first point has no result.
     Difference,
-    /// The mean of this many points, up to the current one; there is no result until there are that many.
+    /// The mean of this many points, up to the current one; the first points, before there are that many, have no
+    /// result.
     MovingAverage(u64),
     /// The sum up to the point.
     CumulativeSum,
@@ -157,7 +158,7 @@ struct Before {
     recent: VecDeque<f64>,
 }
 
-/// The operator of these nodes.
+/// The operator of a [`Running`].
 struct RunningOperator {
     running: Running,
     groups: Series<Before>,

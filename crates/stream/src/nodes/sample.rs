@@ -19,9 +19,9 @@ pub(crate) const KIND: Kind = Kind {
 /// Passes on some points of each group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
-    /// The first of each group of this many points. Each window is counted separately.
+    /// The first of every n points, where n is this number. Each window is counted separately.
     Count(u64),
-    /// Points whose time is a multiple of this.
+    /// Points whose time is a multiple of this duration.
     Every(Duration),
 }
 
@@ -71,7 +71,7 @@ impl Definition for Sample {
 /// The operator of a `sample`.
 struct SampleOperator {
     sample: Sample,
-    /// Points of each group so far.
+    /// The number of points of each group so far.
     counts: Series<u64>,
 }
 

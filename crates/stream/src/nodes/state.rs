@@ -131,7 +131,7 @@ impl Definition for TrackState {
 struct TrackStateOperator {
     condition: Expression,
     into: Arc<str>,
-    /// Nanoseconds.
+    /// The unit in nanoseconds; `None` counts points.
     unit: Option<f64>,
     groups: Series<Track>,
     faults: Faults,

@@ -142,7 +142,7 @@ impl Operator for StatsOperator {
         self.counts.counters()
     }
 
-    /// Saves the counts, so that a group that falls silent during a stop is reported after it.
+    /// Saves the counts, so that a group that falls silent while the engine is stopped is reported after the restart.
     fn save(&self) -> Option<State> {
         let counts = self.counts.iter();
         let counts: Vec<(&Group, i64)> = counts.map(|(group, count)| (&**group, *count)).collect();
@@ -157,10 +157,10 @@ impl Operator for StatsOperator {
     }
 }
 
-/// The name of a tag, its words, and the code of each.
+/// The name of a tag, its words, and the code of each word.
 type Tag = (Arc<str>, Words, HashMap<Arc<str>, u32>);
 
-/// A row for each group.
+/// Returns a block with a row for each group.
 fn block(origin: &Arc<Origin>, time: i64, counts: &[(Arc<Group>, i64)]) -> Block {
     let mut tags: Vec<Tag> = Vec::new();
     for (row, (group, _)) in counts.iter().enumerate() {

@@ -80,7 +80,7 @@ impl Definition for Union {
 struct UnionOperator {
     rename: Option<Arc<str>>,
     inputs: Vec<Side>,
-    /// Points that wait.
+    /// The number of waiting points.
     points: usize,
     limits: Limits,
     retained: RetainedBlocks,
@@ -139,7 +139,7 @@ impl UnionOperator {
             if first > mark {
                 return;
             }
-            // As far as it comes before what the others have, and what they may still get.
+            // Sends the points of this input up to the earliest point that another input has, or may still receive.
             let until = fronts.get(1).map_or(mark, |(other, _)| mark.min(*other));
             let Some(batch) = self.inputs[at].waiting.pop_front() else {
                 return;
@@ -177,7 +177,7 @@ impl Operator for UnionOperator {
         let side = &mut self.inputs[input];
         side.latest = side.latest.max(Some(time));
         side.waiting.push_back(batch);
-        // As far as every input has come.
+        // Sends points up to the time that every input has reached.
         let mark = self.inputs.iter().map(|input| input.latest).min().flatten();
         if let Some(mark) = mark {
             self.hand_on(mark, out);

@@ -126,9 +126,9 @@ impl Definition for Window {
 struct WindowOperator {
     shape: Shape,
     groups: Series<Filling>,
-    /// Points in all groups.
+    /// The number of points in all groups.
     points: usize,
-    /// Parts in all groups.
+    /// The number of parts in all groups.
     parts: usize,
     limits: Limits,
     retained: RetainedBlocks,
@@ -161,11 +161,11 @@ struct Filling {
     /// The end of the window that is being filled.
     end: i64,
     parts: Vec<Chunk>,
-    /// Points in all parts.
+    /// The number of points in all parts.
     points: usize,
 }
 
-/// Points that came together.
+/// Points that arrived in one batch.
 struct Chunk {
     batch: Batch,
     first: i64,
@@ -199,7 +199,7 @@ impl Operator for WindowOperator {
         let (points, parts_before) = (self.points - filling.points, filling.parts.len());
         let (most, over) = match self.retained.note(&batch.block, parts) {
             true => (self.limits.points, &self.counts.over_max_points),
-            // Full windows are emitted nevertheless.
+            // Without capacity the point is not stored, but full windows are sent nevertheless.
             false => (0, &self.counts.over_memory),
         };
         let room = |filling: &Filling| Capacity {
@@ -271,7 +271,7 @@ impl Operator for WindowOperator {
 }
 
 impl WindowOperator {
-    /// Releases blocks of which few rows are retained, when necessary.
+    /// If necessary, releases blocks of which only few rows are retained.
     fn compact(&mut self) {
         if self.retained.is_due() {
             let groups = &mut self.groups;
@@ -342,7 +342,7 @@ impl Filling {
         }
     }
 
-    /// The points of the window being filled.
+    /// Returns the points of the window being filled.
     fn window(&self, shape: Shape) -> Option<Flow> {
         let begin = self.end.saturating_sub(shape.period);
         let batches: Vec<Batch> = self
@@ -375,7 +375,7 @@ impl Chunk {
     }
 }
 
-/// The earliest and the latest time.
+/// Returns the earliest and the latest time.
 fn bounds(times: &[i64], rows: &Rows) -> Option<(i64, i64)> {
     rows.iter().map(|row| times[row]).fold(None, |known, time| {
         let (first, last) = known.unwrap_or((time, time));
@@ -383,7 +383,7 @@ fn bounds(times: &[i64], rows: &Rows) -> Option<(i64, i64)> {
     })
 }
 
-/// The first multiple of `every` after `time`.
+/// Returns the first multiple of `every` after `time`.
 fn end_after(time: i64, every: i64) -> i64 {
     time.div_euclid(every)
         .saturating_add(1)

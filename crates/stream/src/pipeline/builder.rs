@@ -11,11 +11,11 @@ use std::ops::Deref;
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'p> {
     drafts: &'p RefCell<Vec<Draft>>,
-    /// Makes chains of two pipelines different types, so that they cannot be joined.
+    /// Gives chains of different pipelines different types, so that they cannot be joined.
     pipeline: PhantomData<fn(&'p ()) -> &'p ()>,
 }
 
-/// A node to which others can be chained. Each node chained to it gets everything that it sends.
+/// A node to which others can be chained. Each chained node receives everything that this node sends.
 ///
 /// Every kind of node adds its own method.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct Chain<'p> {
 pub struct Source<'p>(pub(crate) Chain<'p>);
 
 impl Pipeline {
-    /// Builds the pipeline of the chains that `draw` makes.
+    /// Builds a pipeline from the chains that `draw` creates.
     ///
     /// ```
     /// use corsair_stream::expression::key;

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A node before the check. Its inputs come before it.
+/// A node before the check. The node's inputs come before the node.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) what: AnyDefinition,
@@ -58,7 +58,7 @@ struct CheckedNodes {
     nodes: Vec<Node>,
     /// True for each node that sends windows.
     windows: Vec<bool>,
-    /// Endpoints, and the nodes that have them.
+    /// The endpoints, each with the name of its node.
     endpoints: FxHashMap<Arc<str>, Arc<str>>,
 }
 
@@ -97,7 +97,7 @@ impl Input<'_> {
     }
 }
 
-/// Checks a URL that is posted to.
+/// Checks a URL to which a node posts.
 pub(crate) fn posted_to(url: &Arc<str>) -> Result<(), Rule> {
     let good = url.parse::<Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))
@@ -136,7 +136,7 @@ pub(crate) fn positive(property: &'static str, duration: Duration) -> Result<(),
     }
 }
 
-/// Refuses windows of which too many overlap. `every` is not zero.
+/// Refuses a window if too many of its windows would overlap. `every` is not zero.
 pub(crate) fn overlap(period: Duration, every: Duration) -> Result<(), Rule> {
     match period.as_nanos().div_ceil(every.as_nanos()) {
         windows if windows > MAX_WINDOWS => Err(Rule::Overlap { windows }),

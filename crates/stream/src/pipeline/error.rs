@@ -10,7 +10,7 @@ pub enum PipelineError {
     /// The pipeline has no nodes.
     #[error("there is no `from`: a pipeline begins with `stream | from()`")]
     Empty,
-    /// A node breaks a rule.
+    /// A node violates a [`Rule`].
     #[error("{node}: {rule}")]
     Node {
         /// The name of the node.
@@ -87,10 +87,10 @@ pub enum Rule {
     /// A name is empty.
     #[error("a name must not be empty")]
     EmptyName,
-    /// There is nothing to compute.
+    /// An `eval` has no expressions.
     #[error("it needs at least one expression: `eval(value * 2).as('double')`")]
     NoExpressions,
-    /// There are no default values.
+    /// A `default` has no values.
     #[error("it needs a field or a tag: `.field('value', 0.0)` or `.tag('host', 'none')`")]
     NoDefaults,
     /// No result has this name.

@@ -24,7 +24,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Returns which of the three are given, as bits; the database is the lowest bit.
+    /// Returns the given keys (database, policy, measurement) as bits; the database is the lowest
+    /// bit.
     pub(crate) fn shape(&self) -> usize {
         usize::from(self.database.is_some())
             | usize::from(self.policy.is_some()) << 1

@@ -10,7 +10,7 @@ use crate::Value;
 use format::Format;
 use std::sync::Arc;
 
-/// A text with places that are filled.
+/// A text with placeholders.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template(Vec<Segment>);
 
@@ -76,8 +76,8 @@ impl Template {
         }
     }
 
-    /// Returns the text, with the value that `look` returns for each placeholder; `None` leaves it
-    /// empty.
+    /// Returns the text, in which each placeholder is replaced by the value that `look` returns;
+    /// `None` leaves the placeholder empty.
     pub(crate) fn fill(&self, look: &dyn Fn(&AlertField) -> Option<Value>) -> String {
         let mut text = String::new();
         self.fill_into(look, &mut text);
@@ -152,7 +152,7 @@ pub(crate) fn written_duration(nanos: i64) -> String {
 /// The end of a part of a template.
 enum End<'t> {
     Text,
-    /// A field that is not complete in itself: its text and its words.
+    /// A placeholder that ends the part, such as `else` or `end`: its text and its words.
     Field(&'t str, Vec<Word>),
 }
 
@@ -234,7 +234,7 @@ impl<'t> Reader<'t> {
         let written = &self.rest[begin..end];
         let (mut before, mut after) = (&self.rest[..begin], &self.rest[end..]);
         let mut place = &written[2..written.len() - 2];
-        // `{{-` and `-}}` take away the space beside them.
+        // `{{-` and `-}}` remove the adjacent white space.
         if let Some(trimmed) = place.strip_prefix("- ") {
             (place, before) = (trimmed, before.trim_end());
         }
@@ -369,7 +369,7 @@ fn test(words: &[Word]) -> Option<Test> {
 mod tests {
     use super::*;
 
-    /// Returns the test values of an alert.
+    /// Returns the values of an alert for the tests.
     fn look(place: &AlertField) -> Option<Value> {
         Some(match place {
             AlertField::Name => Value::Text("cpu".into()),

@@ -1,4 +1,4 @@
-//! Pipelines as text that parses back.
+//! Writes pipelines as text that parses to an equal pipeline.
 
 use super::{Node, Pipeline};
 use crate::expression::{write_duration, write_key, write_quoted};
@@ -10,7 +10,7 @@ impl fmt::Display for Pipeline {
     /// Writes chains as long as possible, in an order that preserves the index of each node. A node
     /// that is used later is a `var` with the node's name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // How often a node is used, but for the one behind it in its chain.
+        // The number of times that each node is used, except by the next node of its chain.
         let mut uses = vec![0; self.nodes.len()];
         for (place, node) in self.nodes.iter().enumerate() {
             for (side, &input) in node.inputs.iter().enumerate() {
@@ -137,7 +137,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A text in single quotes.
+/// Displays a text in single quotes.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl Display for Text<'_> {
@@ -146,7 +146,7 @@ impl Display for Text<'_> {
     }
 }
 
-/// The name of a field or tag, in double quotes if it needs them.
+/// Displays the name of a field or tag, in double quotes if necessary.
 pub(crate) struct Field<'a>(pub(crate) &'a str);
 
 impl Display for Field<'_> {
@@ -155,7 +155,7 @@ impl Display for Field<'_> {
     }
 }
 
-/// A duration.
+/// Displays a duration in the language's format.
 pub(crate) struct Time(pub(crate) Duration);
 
 impl Display for Time {

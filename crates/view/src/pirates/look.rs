@@ -1,4 +1,4 @@
-//! Queries about pirates: about one by its name, and about the distribution of all of them.
+//! Queries about a single pirate by its name, and about the distribution of all pirates.
 
 use super::Pirates;
 use crate::world::World;
@@ -75,7 +75,7 @@ impl<W: Watch> Pirates<W> {
         let seconds = now.since(counted_at).as_secs_f64();
         let mut degrees = vec![0u32; MAX_BUDDIES + 1];
         let (mut gold, mut rates) = (vec![0u32; BUCKETS], vec![0u32; BUCKETS]);
-        // Degree by gold, as a map.
+        // The number of pirates by degree and gold.
         let mut both = vec![vec![0u32; BUCKETS]; MAX_BUDDIES + 1];
         let mut sent = Vec::new();
         let mut counted = 0u32;
@@ -92,12 +92,12 @@ impl<W: Watch> Pirates<W> {
             both[degree][bucket(pieces.into())] += 1;
             let earlier = before.get(place).copied().unwrap_or_default();
             if seconds > 0.0 {
-                // In tenths, as most pirates send a few in a second.
+                // Rates are counted in tenths, because most pirates send few messages per second.
                 let rate = f64::from(count.wrapping_sub(earlier)) / seconds;
                 rates[bucket(rate * 10.0)] += 1;
             }
         }
-        // Asked twice at one time, it has the rates until then in both.
+        // If this query is repeated at the same time, both answers have the same rates.
         self.counted = (sent, now);
         json!({
             "counted": counted, "of": self.count, "degree": degrees, "gold": gold,

@@ -5,7 +5,7 @@ use corsair::{Addr, AddrRange, Time};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A watch that notes the addresses of the pirates for a session, and passes everything on to another watch. The
+/// A watch that records the addresses of the pirates for a session, and passes everything on to another watch. The
 /// pirates behave as in a run without a session: they do not count anything for the session.
 #[derive(Clone, Debug)]
 pub struct PiratesInView<W> {
@@ -21,7 +21,7 @@ impl<W> PiratesInView<W> {
         }
     }
 
-    /// Returns the addresses of the pirates, or an empty range before there are any.
+    /// Returns the addresses of the pirates, or an empty range before the pirates are spawned.
     pub(super) fn pirates(&self) -> AddrRange {
         let none = AddrRange::new(Addr::NONE, 0);
         self.pirates.get().copied().unwrap_or(none)

@@ -47,7 +47,7 @@ pub(super) async fn serve(listener: TcpListener, routes: Router, head: Duration)
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         tokio::spawn(async move {
-            // What a client does wrong in HTTP itself is answered by hyper.
+            // hyper itself answers violations of HTTP.
             let _ = connection.await;
             drop(permit);
         });
@@ -78,7 +78,7 @@ mod tests {
                 .set_read_timeout(Some(Duration::from_secs(20)))
                 .unwrap();
             let mut text = String::new();
-            // A reset is as good as an end.
+            // A reset of the connection is accepted like its end.
             let _ = stream.read_to_string(&mut text);
             text
         };

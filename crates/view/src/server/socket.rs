@@ -31,12 +31,12 @@ struct PageMessage {
     ask: Option<Value>,
 }
 
-/// The state of a watcher.
+/// The state of a viewer's connection.
 struct Watcher {
     socket: WebSocket,
     seat: Seat,
     level: Level,
-    /// The version of the frame that the page has, and whether the page is still drawing it.
+    /// The version of the page's frame, and whether the page is still drawing that frame.
     known: u64,
     epoch: u32,
     is_drawing: bool,

@@ -143,7 +143,7 @@ impl Parts<'_> {
         found
     }
 
-    /// Returns the place of a name in the format of faults.
+    /// Returns the target that a name refers to, in the format of faults.
     fn place(&mut self, who: &str) -> Map<String, Value> {
         let topology = self.topology;
         let mut place = Map::new();

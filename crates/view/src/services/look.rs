@@ -56,13 +56,13 @@ impl Services {
         Err("unknown query; expected actor, from and to, requests, trace or find".to_owned())
     }
 
-    /// Returns the instances that a name at either end of an edge stands for: one instance, or
-    /// those folded into one node.
+    /// Returns the instances that a name at either end of an edge stands for: one instance, or the
+    /// instances folded into one node.
     fn ends(&self, name: &str) -> Result<Vec<u32>, String> {
         if let Ok(instance) = self.instance(name) {
             return Ok(vec![instance]);
         }
-        // A folded one is called service@zone.
+        // A folded node has the name `service@zone`.
         let (service, zone) = name.split_once('@').unwrap_or((name, ""));
         let topology = self.live.topology();
         let found: Vec<u32> = (0..topology.len())

@@ -57,7 +57,7 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
         let name = topology.service_of(instance).name.clone();
         node(instance, name, at, count, 1.0)
     });
-    // All, then services, then zones.
+    // The group of everything, then a group for each service, then one for each zone.
     let mut groups = vec!["all".to_owned()];
     groups.extend(topology.services.iter().map(|service| service.name.clone()));
     let mut zones = BTreeMap::new();
@@ -113,7 +113,7 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
     (scene, layout, measured)
 }
 
-/// The services that each service calls.
+/// Returns the services that each service calls.
 fn calls(live: &Live) -> Vec<Vec<u32>> {
     let topology = live.topology();
     let mut calls: Vec<Vec<u32>> = (topology.services.iter())

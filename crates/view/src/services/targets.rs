@@ -17,7 +17,7 @@ enum NodeCommand {
 }
 
 impl Services {
-    /// The names of instances, in their order.
+    /// Returns the names of the instances, in the order of the instances.
     fn names(&self) -> impl Iterator<Item = &str> {
         self.scene.nodes.iter().map(|node| node.name.as_str())
     }
@@ -214,7 +214,7 @@ impl Services {
         let told = self.resolve(&command.what)?;
         let at = Time::from_nanos(command.at);
         for (instance, told) in told {
-            // The first is refused if any is.
+            // Either all orders are accepted, or the first one is refused, so a command never takes effect in part.
             let done = match told {
                 NodeCommand::Order(order) => self.live.command(at, instance, order),
                 NodeCommand::Sent(what) => self.live.send(at, instance, what).map(drop),

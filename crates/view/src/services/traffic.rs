@@ -24,7 +24,7 @@ pub(super) struct Traffic {
 #[derive(Debug, Default)]
 struct Edge {
     state: EdgeState,
-    /// Answers and errors per second.
+    /// The rates of answers and errors, per second.
     answered: f32,
     failed: f32,
     /// The counts of the current interval.
@@ -53,7 +53,7 @@ impl Traffic {
         edge.times.merge(recent.times);
     }
 
-    /// An interval of `seconds` has ended.
+    /// Updates the rates after an interval of `seconds`.
     pub(super) fn end_interval(&mut self, seconds: f64) {
         for edge in &mut self.edges {
             let (sent, answered, failed) = std::mem::take(&mut edge.new);

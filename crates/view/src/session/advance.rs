@@ -78,14 +78,14 @@ impl Pace {
         };
         let passed = self.paid.elapsed();
         self.paid = Instant::now();
-        // A machine that is too slow falls behind; it does not stop listening.
+        // A slow machine falls behind, but the session still handles requests.
         self.owed = (self.owed + passed.as_secs_f64() * factor).min(factor);
         let next = Duration::from_secs_f64(self.owed).min(self.slice);
         self.owed -= next.as_secs_f64();
         next
     }
 
-    /// Adapts the length of slices after a slice of `virtual_time` has taken `clock`.
+    /// Adapts the length of slices, after a slice of `virtual_time` has taken the wall-clock time `clock`.
     fn took(&mut self, virtual_time: Duration, clock: Duration) {
         if virtual_time < self.slice {
             return;
@@ -173,7 +173,7 @@ impl<W: World> Session<W> {
                 dead.saturating_sub(before) as f64
             }
             Measure::State { who, pointer } => {
-                // One that has ended has no number.
+                // An actor that has ended has no number.
                 self.number_of(who, pointer).unwrap_or(f64::NEG_INFINITY)
             }
             _ => self.measured(&groups, now, &condition.measure),

@@ -9,7 +9,7 @@ use crate::world::World;
 use corsair::{Snapshot, Time};
 use serde::Serialize;
 
-/// The largest number of checkpoints, and the largest number of bytes of all of them.
+/// The maximum number of checkpoints, and the maximum number of bytes of all checkpoints together.
 const MOST: usize = 32;
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -82,7 +82,8 @@ impl Checkpoints {
         }
     }
 
-    /// Returns the latest state from which `time` can be reached if `commands` are the commands until then.
+    /// Returns the latest checkpoint from which `time` can be reached, given that `commands` are the commands until
+    /// `time`.
     fn before(&self, time: Time, commands: &[Command]) -> Option<&Checkpoint> {
         let fits = |saved: &&Checkpoint| {
             saved.state.is_some() && saved.at <= time && commands.starts_with(&saved.commands)
@@ -106,7 +107,7 @@ impl<W: World> Session<W> {
                 "there are {MOST} checkpoints already; delete one first"
             ));
         }
-        // After a step of one actor, others have still to handle what is due now.
+        // After a step of one actor, other actors may still have events that are due now.
         let now = self.world.now();
         self.world.run_until(now);
         let state = self.world.checkpoint()?;
@@ -226,7 +227,8 @@ impl<W: World> Session<W> {
         Ok(world)
     }
 
-    /// Discards the samples after the present time, or all samples if the run may have taken another course until now.
+    /// Discards the samples after the present time, or all samples if the run until now may differ from the earlier
+    /// one.
     pub(super) fn has_gone_back(&mut self, is_same: bool) {
         self.frame.begin_anew();
         self.sampled_at = self.world.now();

@@ -96,7 +96,7 @@ impl fmt::Display for Until {
     }
 }
 
-/// The answer to a request for the digest if there is none.
+/// The answer to a request for the digest if the world has no digest.
 pub(super) const NOTHING_RUNS: &str =
     "these are the files of a finished run, which has no session to save";
 
@@ -124,7 +124,7 @@ impl<W: World> Session<W> {
             }
             SessionRequest::Definition => self.world.as_definition(&self.commands),
             SessionRequest::Save => {
-                // After a step of one actor, others have still to handle what is due now.
+                // After a step of one actor, other actors may still have events that are due now.
                 let now = self.world.now();
                 self.world.run_until(now);
                 let digest = self.world.digest().ok_or(NOTHING_RUNS)?;

@@ -52,12 +52,12 @@ impl Handle {
         Watching(Arc::clone(&self.watchers))
     }
 
-    /// Receives frames.
+    /// Returns the receiver of frames, which always has the newest frame.
     pub fn frames(&mut self) -> &mut watch::Receiver<Frame> {
         &mut self.frames
     }
 
-    /// Receives statuses.
+    /// Returns the receiver of statuses, which always has the newest status.
     pub fn statuses(&mut self) -> &mut watch::Receiver<Status> {
         &mut self.statuses
     }

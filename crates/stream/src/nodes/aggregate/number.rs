@@ -57,7 +57,7 @@ impl Number {
         }
     }
 
-    /// Returns this number, or the other one if it compares as `wanted`.
+    /// Returns this number if it compares as `wanted` with `known`; otherwise returns `known`.
     pub(super) fn of(self, known: Option<Number>, wanted: Ordering) -> Number {
         known
             .filter(|known| self.compare(known) != wanted)
@@ -115,7 +115,7 @@ impl Sum {
         (self.count > 0).then(|| (self.float + self.whole as f64) / self.count as f64)
     }
 
-    /// Returns the sum: `Some(None)` for no numbers, `None` if it is too large.
+    /// Returns the sum: `Some(None)` if there were no numbers, `None` if the sum is too large.
     pub(super) fn value(&self) -> Option<Option<Value>> {
         Some(Some(match self {
             Sum { count: 0, .. } => return Some(None),

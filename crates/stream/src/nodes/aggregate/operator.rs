@@ -16,7 +16,8 @@ use std::sync::Arc;
 pub(super) struct AggregateOperator {
     pub(super) of: Aggregation,
     pub(super) faults: Faults,
-    /// For an aggregate of points: collects the points of one time, which count as a window.
+    /// For an aggregate of points outside of windows: collects the points of one time, which are
+    /// treated as a window.
     pub(super) moments: Option<BufferOperator>,
 }
 
@@ -27,7 +28,7 @@ struct Selected<'a> {
     value: Value,
 }
 
-/// Why values are dropped.
+/// The reasons why values are dropped.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("there is no {function} of `{field}`, which is a {kind}")]
@@ -84,7 +85,7 @@ impl AggregateOperator {
             let selected = self.select(window);
             out.extend(selected.map(|found| Flow::Points(self.selected(window, found))));
         } else if let Some(value) = self.apply(window)
-            // Points of a time without the field have no count.
+            // Points of one time have no count if none of them has the field.
             && (self.moments.is_none() || value != Value::Integer(0) || self.of.function != Aggregate::Count)
         {
             out.push(Flow::Points(self.point(window, vec![value])));
@@ -140,7 +141,7 @@ impl AggregateOperator {
         }
     }
 
-    /// The point that a selector selects.
+    /// Returns the point that a selector selects.
     fn select<'a>(&self, window: &'a Window) -> Option<Selected<'a>> {
         let parts = window.batches.iter().filter_map(|batch| {
             let column = batch
@@ -205,7 +206,7 @@ impl AggregateOperator {
     /// Returns the selected point, with the result instead of the field.
     fn selected(&self, window: &Window, found: Selected<'_>) -> Batch {
         let mut block = found.batch.block.gather(&[found.row as u32]);
-        // What other points have is missing here.
+        // Removes the columns in which the selected point has no value.
         block.columns.retain(|column| {
             let replaced = column.name == self.of.field || column.name == self.of.into;
             column.data.get(0).is_some() && (column.is_tag() || !replaced)

@@ -20,10 +20,10 @@ pub(super) struct AlertOperator {
     message: Template,
     task: Arc<str>,
     levels: Series<GroupLevel>,
-    /// Files and receivers to which alerts go.
+    /// The files and receivers of alerts.
     handlers: Vec<Handler>,
     alerts: Counter,
-    /// The number of alerts that were passed to handlers, which numbers them.
+    /// The number of alerts that were passed to handlers; the next alert gets this sequence number.
     handed: u64,
     faults: Faults,
 }
@@ -51,7 +51,7 @@ struct GroupLevel {
     told: Option<i64>,
 }
 
-/// Names by level. Level 0 has no condition.
+/// The names of the levels. Level 0 has no condition.
 const NAMES: [&str; 4] = ["OK", "INFO", "WARNING", "CRITICAL"];
 
 /// The report of a point's level.
@@ -103,7 +103,7 @@ impl AlertOperator {
                     condition.marks(&batch.block, rows)
                 });
                 if rows.len() < batch.rows.len() {
-                    // What is known so far is of other rows.
+                    // The marks so far belong to more rows, so the evaluation starts again.
                     batch.rows = rows;
                     continue 'again;
                 }
@@ -248,7 +248,7 @@ impl AlertOperator {
         block
     }
 
-    /// A template, filled for a row.
+    /// Fills a template for a row.
     fn fill(
         &self,
         template: &Template,
@@ -448,7 +448,7 @@ struct SavedAlert {
 /// The saved state of a handler.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedHandler {
-    /// The length of its file without the undelivered alerts.
+    /// The length of the handler's file without the undelivered alerts.
     file: Option<u64>,
     undelivered: Vec<Undelivered>,
 }

@@ -1,8 +1,8 @@
-//! `.on`: joins points that are grouped by more tags with points that are grouped by the given tags only; each of the
-//! latter is joined with all matching points of its time.
+//! `.on`: joins specific points, which are grouped by more tags than the given ones, with general points, which are
+//! grouped by the given tags only. A general point is joined with all matching specific points of its time.
 //!
-//! A point of more tags waits for one of just those, and takes its tags to it. Once every input of just
-//! those has gone past its time it goes alone, to be filled or left out.
+//! A specific point waits for a general point, which then gets the specific point's tags. When every general input
+//! has passed the time of a specific point, that point continues alone, to be filled or left out.
 
 use crate::node::series::{Limits, Series};
 use crate::batch::{Batch, Group};
@@ -18,7 +18,7 @@ pub(super) struct Matching {
     on: Vec<Arc<str>>,
     inputs: usize,
     groups: Series<Buffers>,
-    /// Points in all groups.
+    /// The number of points in all groups.
     points: usize,
     most: usize,
     /// The last block of each input, and the number of blocks so far.
@@ -30,9 +30,9 @@ pub(super) struct Matching {
 /// The points of all groups with the same values of the matched tags.
 #[derive(Default)]
 struct Buffers {
-    /// Points with only those tags, by time.
+    /// General points, by time.
     general: PointsByTime,
-    /// Points with more tags, without a match, by time.
+    /// Specific points without a match, by time.
     specific: PointsByTime,
     /// The progress of each input.
     heads: Vec<Head>,
@@ -84,13 +84,13 @@ impl PointsByTime {
     }
 }
 
-/// The progress of an input in a group. Groups with more tags follow each other in a block, each with all of
-/// its times, so only their progress before the current block counts.
+/// The progress of an input in a group. The specific groups of a block follow each other, each with all of its times,
+/// so only the progress before the current block counts.
 #[derive(Clone, Copy, Default)]
 struct Head {
     before: Option<i64>,
     now: Option<i64>,
-    /// The number of the block of that progress.
+    /// The number of the block to which the progress belongs.
     block: u64,
 }
 
@@ -112,7 +112,7 @@ impl Head {
     }
 }
 
-/// The serialized form: whether a point has more tags, its input, time and group.
+/// The serialized form: true for a specific point, then its input, time, group and values.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct MatchingState(Vec<(bool, u32, i64, Group, Block)>);
 
@@ -173,7 +173,7 @@ impl Matching {
         });
         // `None` is less than any time.
         let lowest = |low: Option<Option<i64>>| low.map_or(i64::MAX, |low| low.unwrap_or(i64::MIN));
-        // A point of more tags waits for those of just those tags, which wait for all.
+        // A specific point waits for the general inputs; a general point waits for all inputs.
         let general = reached.clone().filter(|(specific, _)| !specific);
         let alone_before = lowest(general.map(|(_, time)| time).min());
         let gone_before = lowest(reached.map(|(_, time)| time).min());
@@ -230,7 +230,7 @@ impl Matching {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        // A point, and its share of a tree's node.
+        // For each point, its own size and its share of a tree node.
         self.groups.bytes() + self.points * (size_of::<JoinPoint>() * 2 + 64)
     }
 
@@ -286,7 +286,7 @@ impl Matching {
     }
 }
 
-/// Returns the same point in another group.
+/// Returns the point in another group.
 fn with_group((input, batch, time): &JoinPoint, group: &Arc<Group>) -> JoinPoint {
     let batch = Batch {
         group: group.clone(),

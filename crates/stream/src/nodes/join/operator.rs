@@ -27,8 +27,8 @@ pub(super) struct JoinOperator {
     tolerance: i64,
     inputs: usize,
     groups: Series<WaitingPoints>,
-    /// Waiting points, the oldest first: group, time, input and number. Removed points stay on the list until
-    /// they are most of it.
+    /// Waiting points, the oldest first: group, time, input and number. Removed points stay on the list until they
+    /// are the majority.
     order: VecDeque<(Arc<Group>, i64, u32, u64)>,
     waiting: usize,
     next: u64,
@@ -55,7 +55,7 @@ struct Point {
     batch: Batch,
 }
 
-/// Points that belong together, by input.
+/// A set of points to be joined, by input.
 struct Set {
     time: i64,
     points: Vec<Option<Batch>>,
@@ -66,7 +66,7 @@ struct Set {
 struct JoinState {
     /// The progress of the inputs of each group.
     heads: Vec<(Group, Vec<Option<i64>>)>,
-    /// Points that wait in groups: input, time.
+    /// Waiting points: input, time, group and values.
     waiting: Vec<(u32, i64, Group, Block)>,
     /// Points that may still get a partner from another group.
     matching: matching::MatchingState,
@@ -93,7 +93,7 @@ impl JoinOperator {
         }
     }
 
-    /// Adds a point to the waiting ones of its group.
+    /// Adds a point to the waiting points of its group.
     fn keep(&mut self, input: usize, point: Batch, time: i64) {
         let inputs = self.inputs;
         let new = || WaitingPoints {
@@ -158,8 +158,8 @@ impl JoinOperator {
         }
     }
 
-    /// Returns a block of as many sets as fit into one: with the tags of the group, and the fields of all inputs with
-    /// their prefixes.
+    /// Joins as many sets as fit into one block. Its points have the tags of the group, and the fields of all inputs
+    /// with their prefixes.
     fn joined(
         &mut self,
         group: &Arc<Group>,
@@ -177,7 +177,7 @@ impl JoinOperator {
                 continue;
             };
             let of = &first.block.origin;
-            // Joined points are called as the first one is.
+            // Joined points have the measurement of the first point.
             let renamed = self.join.stream_name.is_none()
                 && origin
                     .as_ref()
@@ -269,7 +269,7 @@ impl JoinOperator {
                 }
             }
         }
-        // What has gone is taken off the list before it is most of it.
+        // Removed points are deleted from the list before they are the majority.
         if self.order.len() > 1024 + 2 * self.waiting {
             let groups = &mut self.groups;
             self.order.retain(|(group, time, input, number)| {
@@ -281,9 +281,9 @@ impl JoinOperator {
         }
     }
 
-    /// Returns the bytes that it stores besides the blocks of points.
+    /// Returns the bytes that the join stores in addition to the blocks of points.
     fn bytes(&self) -> usize {
-        // A point, its place in the order, and its share of a tree's node.
+        // For each point, its own size, its entry in `order`, and its share of a tree node.
         let each = size_of::<Point>() + size_of::<(Arc<Group>, i64, u32, u64)>() + 128;
         let matching = self.matching.as_ref().map_or(0, Matching::bytes);
         self.groups.bytes() + self.waiting * each * 2 + matching
@@ -380,7 +380,7 @@ impl Operator for JoinOperator {
         self.pair(&batch.group, false, out);
         self.limit(match fits {
             true => self.limits.points,
-            // The older half of all that waits makes room.
+            // The older half of the waiting points is removed.
             false => self.waiting / 2,
         });
         drop(batch);
@@ -410,7 +410,7 @@ impl Operator for JoinOperator {
 
     fn save(&self) -> Option<State> {
         let mut saved = JoinState::default();
-        // In the order of arrival.
+        // The points are saved in the order of arrival.
         let mut points = Vec::new();
         for (group, waiting) in self.groups.iter() {
             let heads = waiting.heads.to_vec();
