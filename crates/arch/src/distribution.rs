@@ -79,7 +79,7 @@ pub enum Distribution {
     Constant(TimeSpan),
 }
 
-/// Why a distribution cannot be used.
+/// The reasons why a distribution cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DistributionError {
     /// A uniform distribution whose end is below its start.

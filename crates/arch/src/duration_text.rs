@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Parses a duration with its unit: `250us`, `1.5ms`, `1m30s`, `2h`.
 ///
 /// # Errors
-/// A sentence with what is wrong and an example.
+/// A sentence that describes the fault, with an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
     parsed.map_err(|_| match text.parse::<f64>() {

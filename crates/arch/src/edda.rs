@@ -1,4 +1,4 @@
-//! The actor `edda`: logs nodes and edges when they appear, are forgotten, or end.
+//! The actor `edda`: logs when nodes and edges appear, are forgotten, or end.
 
 use crate::log;
 use crate::message::Msg;

@@ -113,7 +113,7 @@ fn percentile_name(part: f64) -> &'static str {
     }
 }
 
-/// Why a hunt stops.
+/// The reasons why a hunt stops.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HuntError {

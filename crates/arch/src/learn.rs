@@ -80,7 +80,7 @@ impl Default for LearnOptions {
     }
 }
 
-/// Why nothing was learned.
+/// The reasons why nothing was learned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {

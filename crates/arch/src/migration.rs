@@ -61,7 +61,7 @@ pub fn step(step: u32, scale: Scale) -> Result<(CheckedDefinition, Scale), Migra
     Ok((checked, scale))
 }
 
-/// Why a step cannot be created.
+/// The reasons why a step cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
     /// A step beyond the last.

@@ -69,7 +69,7 @@ impl Plan {
 /// The maximum usual travel time. Times are limited to 584 years, and several travel times pass before the load begins.
 const LONGEST_TRAVEL: Duration = Duration::from_secs(100 * 24 * 3_600);
 
-/// Why an architecture could not run.
+/// The reasons why an architecture could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {

@@ -50,9 +50,9 @@ pub enum ReloadError {
     Packages {
         /// The name of the service.
         service: String,
-        /// The package of its first instance.
+        /// The package of the service's first instance.
         first: Package,
-        /// The other package.
+        /// The different package of another instance.
         second: Package,
     },
     /// The graph shows services instead of instances.

@@ -3,7 +3,7 @@
 use crate::plan::SimulateError;
 use corsair::SnapshotError;
 
-/// Why a saved run cannot be resumed.
+/// The reasons why a saved run cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResumeError {

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The maximum number of runs of a sweep.
 pub const MOST_RUNS: usize = 1_000_000;
 
-/// Why a sweep could not be made.
+/// The reasons why a sweep could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
@@ -35,7 +35,7 @@ pub enum SweepError {
     Values {
         /// The path of the field.
         path: String,
-        /// Why the values are invalid.
+        /// The reason why the values are invalid.
         what: String,
     },
     /// A field is given twice.

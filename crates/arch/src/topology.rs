@@ -38,7 +38,7 @@ const ENCODING_VERSION: u32 = 1;
 /// An instance of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Instance {
-    /// The index of its service.
+    /// The index of the instance's service.
     pub service: u32,
     /// The number of the instance within the service; `None` if it was read from a graph without a number.
     pub number: Option<u32>,

@@ -35,7 +35,7 @@ pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
     snapshot.with_context(|| checkpoint.directory.display().to_string())
 }
 
-/// Returns the position from which the output of a resumed run continues. `population` has the names of its
+/// Returns the position from which the output of a resumed run continues. `population` has the names of the run's
 /// populations.
 pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>) -> ResumePoint {
     let mut files = checkpoint.files.iter();

@@ -194,7 +194,7 @@ fn of_kind(kind: Kind, line: &Line) -> Vec<Candidate> {
     }
 }
 
-/// Returns the definition of the command line: of its architecture, or of the saved run that it names.
+/// Returns the definition of the architecture or of the saved run that the command line names.
 fn definition(line: &Line) -> Option<DefinitionText> {
     let saved = line.given("directory").and_then(|directory| {
         let manifest = checkpoint::read(Path::new(directory)).ok()?.manifest;

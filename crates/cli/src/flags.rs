@@ -80,7 +80,7 @@ impl Group {
 pub struct ServicesOnly {
     /// The effect that the flag would have.
     pub what: &'static str,
-    /// What to use instead of the flag.
+    /// The advice for the user, as a clause, for example `leave it out`.
     pub instead: &'static str,
 }
 

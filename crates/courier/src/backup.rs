@@ -1,4 +1,4 @@
-//! Copies of a node's data, made while it serves.
+//! Copies of a node's data, made while the node is running.
 //!
 //! A backup is one file: the index at one entry of the log, which contains all data of the service at that point.
 
@@ -9,7 +9,7 @@ use crate::inner::Inner;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a backup, compaction or restore failed.
+/// The reasons why a backup, compaction or restore failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {

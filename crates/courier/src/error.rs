@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a node could not start.
+/// The reasons why a node could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -29,7 +29,7 @@ pub enum StartError {
     Log {
         /// The path of the log, or of a file in it.
         path: PathBuf,
-        /// Why the log cannot be used.
+        /// The reason why the log cannot be used.
         reason: String,
     },
     /// The data were written by another version.
@@ -72,7 +72,7 @@ pub enum StartError {
     Key {
         /// The path of the file with the key.
         path: PathBuf,
-        /// Why the key cannot be used.
+        /// The reason why the key cannot be used.
         reason: String,
     },
     /// A certificate or its key cannot be used.
@@ -80,7 +80,7 @@ pub enum StartError {
     Tls {
         /// The path of the certificate or key.
         path: PathBuf,
-        /// Why TLS cannot use the file.
+        /// The reason why TLS cannot use the file.
         reason: String,
     },
     /// The directory cannot be made.
@@ -109,7 +109,7 @@ pub enum StartError {
     Credentials {
         /// The path of the file with the credentials.
         path: PathBuf,
-        /// Why the credentials are invalid.
+        /// The reason why the credentials are invalid.
         reason: String,
     },
     /// The NATS server cannot be used.

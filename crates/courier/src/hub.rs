@@ -58,7 +58,7 @@ pub(crate) enum HubMessage {
         user: UserId,
         sequence: u64,
         message: Arc<Outgoing>,
-        /// The number of mailbox units that it uses.
+        /// The number of mailbox units that the message uses.
         weight: u32,
     },
     /// Users who came online and went offline.

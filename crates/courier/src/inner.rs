@@ -51,7 +51,7 @@ pub(crate) struct Inner {
     pub closing: watch::Sender<bool>,
 }
 
-/// Why a request failed.
+/// The reasons why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]

@@ -20,7 +20,7 @@ pub(crate) struct Passwords {
     absent: OnceLock<String>,
 }
 
-/// Why a password was not hashed or checked.
+/// The reasons why a password was not hashed or checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasswordError {
     #[error("{MOST_WAITING} passwords wait to be checked; try again in a moment")]

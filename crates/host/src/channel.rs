@@ -39,7 +39,7 @@ pub(crate) enum Command {
 pub(crate) enum Reply {
     /// No work is left until the given time.
     Done,
-    /// A buffer is full; the step continues when it has been read.
+    /// A buffer is full; the step continues when the buffer has been read.
     More,
     /// The process is gone, with this wait status.
     Gone(i32),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) struct Debug {
     /// The host to stop for a debugger, and the time in nanoseconds.
     pub stop: Option<(usize, u64)>,
-    /// For each host, whether each call is logged.
+    /// For each host, true if every call is logged.
     pub traced: Vec<bool>,
     /// The file to which packets are written.
     pub packets: Option<PathBuf>,

@@ -17,7 +17,8 @@ const TEST: &str = "CORSAIR_HOST_TEST";
 /// If this variable is set, the digest of each seed is printed.
 const SHOW_DIGESTS: &str = "CORSAIR_HOST_DIGESTS";
 
-/// Runs a test: what the attribute [`test`](macro@crate::test) expands to. `path` is its path with the crate's name.
+/// Runs a test. The attribute [`test`](macro@crate::test) expands to a call of this function. `path` is the path of
+/// the test, including the crate's name.
 ///
 /// # Panics
 /// If the test fails.

@@ -1,4 +1,4 @@
-//! What a program may ask of the simulation that runs it.
+//! The interface of a program to the simulation that runs the program.
 
 /// The host of the calling thread: counters and random numbers for programs that know that they may be simulated.
 ///

@@ -134,7 +134,7 @@ pub(crate) struct Kernel {
     memory: memory::Regions,
     files: FileSystem,
     disk: Disk,
-    /// Whether names of other hosts can be looked up.
+    /// True if names of other hosts can be looked up.
     has_names: bool,
     locks: locks::Locks,
     /// The directory at which relative paths start.

@@ -10,7 +10,7 @@ pub enum Setting {
     Disk(Disk),
     /// Nanoseconds by which the wall clock is stepped.
     Clock(i64),
-    /// Whether names of other hosts can be looked up.
+    /// True if names of other hosts can be looked up.
     Names(bool),
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Settings {
     pub disk: Disk,
     /// Nanoseconds by which the wall clock is ahead of virtual time.
     pub wall: i64,
-    /// Whether names of other hosts can be looked up.
+    /// True if names of other hosts can be looked up.
     pub has_names: bool,
 }
 

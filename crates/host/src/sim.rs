@@ -279,7 +279,7 @@ impl Sim {
         self.links.insert(pair, Arc::new(network));
     }
 
-    /// Sets the properties of all disks. [`Fault::disk`] changes those of one host later.
+    /// Sets the properties of all disks. [`Fault::disk`] changes the disk of one host later.
     pub fn disk(&mut self, disk: Disk) {
         self.disk = disk;
     }

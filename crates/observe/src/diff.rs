@@ -12,7 +12,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why runs cannot be compared.
+/// The reasons why runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
     /// A file or directory cannot be read.

@@ -37,7 +37,7 @@ pub enum ObserveError {
         what: &'static str,
         /// The address of the system.
         address: String,
-        /// Why the system cannot be reached.
+        /// The reason why the system cannot be reached.
         reason: String,
     },
     /// The system refuses the connection.

@@ -56,7 +56,7 @@ pub struct Places {
     elsewhere: u8,
 }
 
-/// Why names and addresses are invalid.
+/// The reasons why names and addresses are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each says what it is in its sentence")]
 pub enum PlacesError {

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Why a file could not be written.
+/// The reasons why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file or its directory could not be created.

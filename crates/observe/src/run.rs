@@ -29,8 +29,8 @@ pub type Injections<M> = Vec<(Time, Addr, M)>;
 
 /// A simulation that is ready to run.
 ///
-/// A workload has its configuration, the parameters of its actors, and the place where they leave their results. It is
-/// independent of whether it runs from the beginning, is paused, saved, resumed or distributed over processes.
+/// A workload has a configuration, the parameters of its actors, and a store for their results. The same workload can
+/// run from the beginning, be paused, saved and resumed, or be distributed over processes.
 pub trait Workload: Sized {
     /// The type of the actors' messages.
     type Message: Message;
@@ -119,7 +119,7 @@ pub struct Finished<T> {
     pub totals: T,
 }
 
-/// Why a run failed.
+/// The reasons why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError<E> {

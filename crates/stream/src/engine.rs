@@ -102,7 +102,7 @@ pub struct TaskOrigin {
     files: BTreeMap<String, u64>,
 }
 
-/// Why an engine could not start.
+/// The reasons why an engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Virtual time cannot run tasks, because tasks wait for edges.

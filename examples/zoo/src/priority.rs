@@ -52,7 +52,8 @@ impl Peer {
         self.waits = if self.high > 0 { self.waits + 1 } else { 0 };
         always!(cx, self.waits < 50, "the watchdog is served");
         sometimes!(cx, is_blocked, "the bus is taken when it is needed");
-        // With inheritance, who holds the bus runs as urgently as who waits for it.
+        // With inheritance, the task that holds the bus gets the priority of the task that waits
+        // for the bus.
         if self.high > 0 && !is_blocked {
             self.high -= 1;
         } else if is_blocked && !self.bug || self.middle == 0 {

@@ -1,6 +1,6 @@
 //! Raft with a log, a client and membership changes, and one of five flaws.
 //!
-//! | flaw | what is wrong | report |
+//! | flaw | fault | report |
 //! |---|---|---|
 //! | `Commit` | a leader commits entries of earlier terms by counting copies | Ongaro and Ousterhout, USENIX ATC 2014, section 5.4.2, figure 8 |
 //! | `Log` | votes go to candidates whose log is behind | the same paper, section 5.4.1; Fonseca et al., EuroSys 2017 |
@@ -159,7 +159,7 @@ impl Peer {
         (servers & members).count_ones() * 2 > members.count_ones()
     }
 
-    /// Whether a majority has reached a number.
+    /// True if a majority has reached a number.
     fn have_reached(&self, numbers: &[u64; 4], number: u64, me: u32) -> bool {
         let mut servers = 1 << me;
         for (index, reached) in numbers.iter().enumerate() {

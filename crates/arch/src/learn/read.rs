@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 1 << 28;
 /// The maximum number of spans of all files together: about 400 MB.
 const MOST_SPANS: usize = 4_000_000;
 
-/// Why traces could not be read.
+/// The reasons why traces could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {

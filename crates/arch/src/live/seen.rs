@@ -177,7 +177,7 @@ pub struct InstanceState {
     pub under_way: u32,
     /// The time for which slots were in use, summed over slots, in nanoseconds.
     pub slot_nanos: u64,
-    /// The total time of its work in nanoseconds.
+    /// The total time of the instance's work in nanoseconds.
     pub worked_nanos: u64,
     /// The number of requests that the instance has refused.
     pub refused: u64,

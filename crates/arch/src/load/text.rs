@@ -19,7 +19,7 @@ pub struct LoadText {
     loads: Vec<(Option<String>, Load)>,
 }
 
-/// Why a text is not a load.
+/// The reason why a text is not a load.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LoadTextError(String);

@@ -38,7 +38,7 @@ impl DataAccess {
         self.kinds.iter().flat_map(Routes::iter)
     }
 
-    /// Returns the first kind of storage from `stage` on that has instances, and one of them.
+    /// Returns the first kind of storage from `stage` on that has instances, and one of these instances.
     fn next(&self, stage: usize, mut bits: impl FnMut() -> u64) -> Option<(usize, u32)> {
         let kinds = self.kinds.iter().enumerate().skip(stage);
         kinds

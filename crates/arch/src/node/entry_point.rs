@@ -46,10 +46,11 @@ pub(crate) struct EntryPoint {
     users: u32,
     /// The start of the load in nanoseconds; `None` before and after it.
     began: Option<u64>,
-    /// The number of instances that share the load, and the index of this one.
+    /// The number of instances that share the load, and the index of this instance among them.
     #[serde(skip)]
     share: (u32, u32),
-    /// Requests due so far at all of these instances; with recorded arrivals, those that have arrived.
+    /// The number of requests due so far at all of these instances; with recorded arrivals, the number of requests
+    /// that have arrived.
     due: f64,
     replayed: usize,
     /// The number of values put so far, plus one.

@@ -45,7 +45,7 @@ pub(crate) struct Host {
     pub(super) is_idle: bool,
     /// Jobs that wait for a slot.
     pub(super) queue: Queue,
-    /// The rate limit of its requests, if it has one.
+    /// The rate limit of the instance's requests, if there is one.
     bucket: Option<Bucket>,
     pub(super) totals: ServiceTotals,
     /// The timeline of the instance, if one is recorded.

@@ -40,7 +40,7 @@ impl RestoreState for Role {
 }
 
 impl Role {
-    /// The role of the instance at a host.
+    /// Returns the role of the instance that runs on a host.
     pub(super) fn of(host: &Host) -> Role {
         match host.model.package(host.index) {
             Package::Denominator => Role::EntryPoint(Box::new(EntryPoint::new(host))),

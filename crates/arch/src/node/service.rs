@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub(crate) struct Service {
     #[serde(skip)]
     script: Arc<Script>,
-    /// The services that it calls, in the numbering of the script.
+    /// The services that the instance calls, in the numbering of the script.
     routes: Vec<Route>,
     caches: Vec<Cache>,
     tasks: Vec<Option<Task>>,

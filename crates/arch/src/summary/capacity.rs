@@ -1,4 +1,4 @@
-//! The result of a search for capacity as JSON.
+//! The JSON form of the result of a capacity search.
 
 use crate::capacity::{Capacity, Point, Search, Sized};
 use crate::topology::Topology;

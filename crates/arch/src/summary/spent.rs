@@ -22,7 +22,7 @@ pub struct ServiceSummary {
     /// The utilisation of slots or processors, if they are limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// The non-zero counters of its policies.
+    /// The non-zero counters of the service's policies.
     #[serde(flatten)]
     pub policies: BTreeMap<&'static str, u64>,
 }

@@ -11,7 +11,7 @@ pub struct WhySummary {
     pub of: String,
     /// The value of the percentile or mean.
     pub value: f64,
-    /// Half the width of its interval.
+    /// Half the width of the value's 95 % confidence interval.
     pub value_within: Option<f64>,
     /// The number of explained requests.
     pub requests: u64,

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// The maximum number of instances of a service, including spare instances.
 const MOST: u32 = 100_000;
 
-/// Why spare instances cannot be added.
+/// The reasons why spare instances cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoomError {

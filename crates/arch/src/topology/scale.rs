@@ -24,7 +24,7 @@ impl Default for Scale {
 /// The maximum number of instances.
 const MAX_INSTANCES: u64 = 4_000_000;
 
-/// Why a scale is not possible.
+/// The reasons why a scale is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScaleError {
     /// The number of regions is zero or too large.

@@ -30,13 +30,13 @@ fn container(service: &ServiceDefinition) -> Option<Container> {
 pub struct Service {
     /// The name of the service.
     pub name: String,
-    /// The package of its instances.
+    /// The package of the service's instances.
     pub package: Package,
-    /// The container of its instances, if known.
+    /// The container of the service's instances, if known.
     pub container: Option<Container>,
     /// The machine and the container in the names of a graph that was read; otherwise empty, as in spigo.
     pub(crate) named_container: (String, String),
-    /// The indices of its instances.
+    /// The indices of the service's instances.
     pub instances: Range<u32>,
     /// The number of spare instances at the end, which are idle until a command adds them.
     pub(crate) spare: u32,
@@ -50,13 +50,13 @@ pub struct Service {
     pub faults: Vec<TimedFault>,
     /// The service's load, if it is an entry point with a separate load.
     pub load: Option<Load>,
-    /// The script of its endpoints, if it has one.
+    /// The script of the service's endpoints, if there is one.
     pub script: Option<Arc<Script>>,
     /// The policy for each service that its script calls.
     pub(crate) policies: Vec<Policy>,
-    /// The rules of its autoscaler, if it has one.
+    /// The rules of the service's autoscaler, if there is one.
     pub scaler: Option<ScalerRules>,
-    /// The rules of its health checks, if it has them.
+    /// The rules of the service's health checks, if there are any.
     pub health_check: Option<HealthRules>,
     /// The value that replaces its measured times in Guesstimate's models, if there is one.
     pub guess: Option<Guess>,

@@ -115,7 +115,7 @@ pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -
     }
 }
 
-/// One process of a distributed run, as the driver of its part of the run.
+/// The driver of one process's part of a distributed run.
 struct Process<'a, C> {
     options: &'a Options,
     setting: &'a Setting,
@@ -139,7 +139,7 @@ struct Process<'a, C> {
 enum Stage {
     /// The processes have not compared their configurations yet; the other processes wait for that.
     Preparing,
-    /// The processes cannot run together, and all of them know it.
+    /// The processes cannot run together, and every process knows that.
     Refused,
     /// The processes run; the other processes wait for this one at each exchange.
     Running,

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The arguments of `corsair demo`.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
-    /// Print what each stage measures, without a page
+    /// Print the measurements of each stage, without a page
     #[arg(long)]
     text: bool,
     /// Address of the page [default: a free port of this machine]

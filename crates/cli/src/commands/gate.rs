@@ -33,8 +33,8 @@ pub struct GateArgs {
     /// The changed system: a definition (a name or a file), or manifests (files and directories)
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The system before the change: a definition, or manifests; may be repeated. Changed manifests are laid over a
-    /// definition: what they do not say is as it is there
+    /// The system before the change: a definition, or manifests; may be repeated. Changed manifests replace fields of
+    /// a definition; all other fields keep the definition's values
     #[arg(long, value_name = "FILE")]
     base: Vec<PathBuf>,
     /// Objective, as of `corsair capacity`: 'p95 < 80ms', 'cart.list mean < 20ms', 'errors < 1%'; may be repeated
@@ -86,7 +86,7 @@ struct Side {
 /// more runs are needed.
 ///
 /// # Errors
-/// What is wrong with the flags, the systems or the report.
+/// If a flag, a system or the report is invalid.
 pub fn run(args: &GateArgs) -> Result<ExitCode> {
     super::import::check(args.rate, args.work)?;
     let base_name = base_name(&args.base);
@@ -180,8 +180,8 @@ fn read(
     Ok(Side { side, topology })
 }
 
-/// The objectives: those given, or else those of load tests; errors always have a limit, because requests that fail at
-/// once are fast.
+/// Returns the rules with the given objectives, or else with the objectives of load tests. Errors always have a
+/// limit, because requests that fail at once are fast.
 fn rules(args: &GateArgs, changed: &GateSide) -> Result<GateRules> {
     let mut slos = args.slos.clone();
     if slos.is_empty() {

@@ -37,7 +37,7 @@ pub struct ImportArgs {
     /// Output: text, or one JSON object that contains the definition
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Print what becomes of each field of each format, as a table in Markdown
+    /// Print the effect of each field of each format, as a table in Markdown
     #[arg(long)]
     fields: bool,
 }

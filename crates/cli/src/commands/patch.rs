@@ -1,4 +1,4 @@
-//! `corsair patch`: from a definition to patches of the manifests that it was imported from.
+//! `corsair patch`: converts a definition to patches of the manifests from which it was imported.
 
 use crate::commands::variants;
 use crate::console::write_or_print;

@@ -50,7 +50,7 @@ pub struct StabilityArgs {
     /// When the trigger begins
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = text::duration)]
     at: Duration,
-    /// How long the system is observed after the trigger
+    /// Duration of the observation after the trigger
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = text::duration)]
     after: Duration,
     /// Length of the intervals in which the objectives are evaluated

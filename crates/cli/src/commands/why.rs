@@ -1,4 +1,4 @@
-//! `corsair why`: what the slow requests spend their time on, and which single change helps most.
+//! `corsair why`: shows where slow requests spend their time, and which single change helps most.
 
 use crate::commands::variants::RunArgs;
 use crate::console::Console;
@@ -39,7 +39,7 @@ const MOST_LINES: usize = 10;
 /// Explains a percentile and prints the explanation.
 ///
 /// # Errors
-/// What is wrong with the flags or the definition.
+/// If a flag or the definition is invalid.
 pub fn run(args: &WhyArgs) -> Result<()> {
     let text = args.run.find(&args.arch)?;
     let load = args.run.load.as_deref().map(LoadText::read).transpose();

@@ -103,7 +103,7 @@ pub enum RunError {
         "{name} awaits something that is not an event of the run, so nothing can wake it; await messages and sleeps of its context, or run the program as a host: see \"Test your service\" in crates/host/README.md"
     )]
     ForeignFuture {
-        /// The name of the first such actor by address.
+        /// The name of the actor; if there are several, of the one with the lowest address.
         name: String,
         /// The complete report.
         report: Box<Report>,

@@ -61,8 +61,8 @@ impl TryFrom<Unchecked> for Network {
 }
 
 impl Network {
-    /// Creates a network of pirates with an edge for each pair of indices into `names`: the pirate that knows the
-    /// other, and the other. A repeated edge is ignored. The order of a pirate's edges is kept.
+    /// Creates a network of pirates with an edge for each pair of indices into `names`: the first pirate of a pair
+    /// knows the second. A repeated edge is ignored. The order of a pirate's edges is kept.
     ///
     /// # Errors
     /// See [`NetworkError`].

@@ -142,8 +142,8 @@ impl<M, F: Form<M>> Slot<M, F> {
         }
     }
 
-    /// Drops the actor with this address, if it has begun and not ended. If that panics, it is the
-    /// actor's panic.
+    /// Drops the actor with this address, if it has begun and not ended. A panic of the destructor counts as a panic
+    /// of the actor.
     ///
     /// # Safety
     /// The slot belongs to the actor, nothing else uses it, and no reference to the shard is held.

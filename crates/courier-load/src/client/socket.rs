@@ -29,7 +29,7 @@ pub enum ServerMessage {
     Online {
         /// The number of users online.
         total: usize,
-        /// Some of these users.
+        /// Some of the online users.
         users: Vec<UserInfo>,
     },
     /// Users who came online.

@@ -41,9 +41,9 @@ pub(crate) struct NewConversation {
 pub(crate) struct ConversationView {
     /// The number of the conversation.
     id: ConversationId,
-    /// The user who created it.
+    /// The user who created the conversation.
     creator: UserId,
-    /// All members by number, including the creator.
+    /// The numbers of all members, including the creator, in ascending order.
     members: Vec<UserId>,
     /// The time of creation, in milliseconds since 1970.
     created: Millis,
@@ -61,7 +61,7 @@ pub(crate) struct Created {
 /// Conversations of a user.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Conversations {
-    /// The conversations by number.
+    /// The conversations, in the order of their numbers.
     conversations: Vec<ConversationView>,
     /// True if there are more conversations after these.
     more: bool,
@@ -220,7 +220,7 @@ pub(crate) struct Unread {
 /// Unacknowledged messages by conversation.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct UnreadCounts {
-    /// The conversations with unacknowledged messages, by number.
+    /// The conversations with unacknowledged messages, in the order of their numbers.
     conversations: Vec<Unread>,
     /// True if counting stopped after 10,000 changes from one conversation to another.
     more: bool,

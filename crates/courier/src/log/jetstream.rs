@@ -106,11 +106,11 @@ pub(crate) struct Applied {
     pub digest: Digest,
 }
 
-/// Why the stream cannot be followed.
+/// The reasons why the stream cannot be followed.
 enum Attach {
     /// A temporary failure.
     Broken(String),
-    /// The stream is not the one that was applied.
+    /// The stream differs from the stream that the index has applied.
     Wrong(String),
     /// The stream was trimmed beyond the applied position.
     Behind(String),
@@ -222,7 +222,7 @@ impl StreamState {
         }
     }
 
-    /// Checks that the stream is the one that was applied, up to the applied position.
+    /// Checks that the stream equals the applied stream, up to the applied position.
     async fn check(&self, applied: &Applied) -> Result<(), Attach> {
         let broken = |error: String| Attach::Broken(error);
         let stream = &self.names.stream;

@@ -79,7 +79,7 @@ pub(super) struct State {
     next_port: u32,
     packets: Vec<Packet>,
     spawned: Vec<Spawned>,
-    /// Whether names of other hosts can be looked up.
+    /// True if names of other hosts can be looked up.
     has_names: bool,
 }
 

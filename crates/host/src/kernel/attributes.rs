@@ -8,7 +8,7 @@ use super::user::{self, Error, error};
 use crate::filesystem::{Ino, Node};
 
 const BLOCK: u64 = 4096;
-/// The type that `statfs` reports, that of ext4.
+/// The file system type that `statfs` reports: ext4.
 const FILE_SYSTEM: i64 = 0xef53;
 /// The device number of the disk.
 const DEVICE: u64 = 0x801;

@@ -74,7 +74,7 @@ pub(crate) struct Object {
     references: u32,
     /// The time of the next check of the object; [`NEVER`] if there is none.
     pub timer: u64,
-    /// The epoll objects that watch this one, each with the descriptor under which it watches.
+    /// The epoll objects that watch this object, each with the watched descriptor.
     pub watchers: Vec<(Id, i32)>,
 }
 

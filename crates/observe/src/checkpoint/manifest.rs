@@ -43,7 +43,7 @@ pub struct SavedFile {
     pub name: String,
     /// The length in bytes.
     pub bytes: u64,
-    /// The CRC-32 of its contents.
+    /// The CRC-32 of the file's contents.
     pub crc32: u32,
 }
 

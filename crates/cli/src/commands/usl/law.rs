@@ -39,7 +39,7 @@ pub const LEAST: f64 = 1e-12;
 /// The maximum load and throughput.
 pub const MOST: f64 = 1e15;
 
-/// Why the law cannot be fitted.
+/// The reasons why the law cannot be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UslError {
     /// A load or throughput that is not a number, or is not between [`LEAST`] and [`MOST`]. Outside this range, rounding

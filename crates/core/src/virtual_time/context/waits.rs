@@ -114,7 +114,7 @@ pub(super) fn next_event<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
 /// The selective receive, which checks each event once.
 pub(super) struct Selected<W> {
     pub(super) wanted: W,
-    /// The number of the last stashed event that it has checked.
+    /// The number of the last stashed event that the receive has checked.
     pub(super) seen: u64,
 }
 

@@ -227,7 +227,8 @@ impl<M: Message> PausableShard<M> {
         self.0.common()
     }
 
-    /// Writes the state of this shard, and the state of its process unless another shard writes that.
+    /// Writes the state of this shard, and the state of the process unless another shard writes the state of the
+    /// process.
     #[cfg(feature = "serde")]
     pub(in super::super) fn save(
         &mut self,

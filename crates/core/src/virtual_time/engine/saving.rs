@@ -11,7 +11,7 @@ use crate::virtual_time::travel::{
     SavedOrigin, SavedPage, SnapshotError, put, put_number, write_spawn,
 };
 
-/// The number of living actors, and of those that have begun.
+/// The number of living actors, and the number of living actors that have begun.
 #[derive(Default)]
 struct Census {
     living: u32,

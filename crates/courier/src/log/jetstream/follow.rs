@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The pause while the index cannot accept more entries.
 const FULL: Duration = Duration::from_millis(1);
 
-/// Why following the stream ended.
+/// The reasons why following the stream ended.
 enum End {
     /// A temporary failure of the server or the connection.
     Broken,

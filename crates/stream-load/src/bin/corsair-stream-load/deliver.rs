@@ -1,4 +1,4 @@
-//! `corsair-stream-load deliver`: the published benchmark's work, timed.
+//! `corsair-stream-load deliver`: times the work of the published benchmark.
 
 use crate::{print, runtime};
 use clap::ValueEnum;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The flags of `corsair-stream-load deliver`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeliverArgs {
-    /// How many tasks run at once
+    /// Number of tasks that run at once
     #[arg(
         long,
         value_name = "N,…",
@@ -19,13 +19,13 @@ pub(crate) struct DeliverArgs {
         default_value = "10,100,1000"
     )]
     tasks: Vec<NonZeroUsize>,
-    /// How many lines a write has; the recording `packets` has 4848
+    /// Number of lines in a write; the recording `packets` has 4848
     #[arg(long, value_name = "N", default_value = "5000")]
     lines: NonZeroUsize,
-    /// What the tasks do
+    /// Work of the tasks
     #[arg(long, value_enum, default_value_t = Work::All)]
     work: Work,
-    /// Of how many rounds to print the median
+    /// Number of rounds, of which the median is printed
     #[arg(long, value_name = "N", default_value = "5")]
     rounds: NonZeroUsize,
     #[command(flatten)]
@@ -35,15 +35,15 @@ pub(crate) struct DeliverArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Work {
     All,
-    /// Let the points in
+    /// Pass all points
     From,
-    /// Let in no point
+    /// Pass no point
     None,
     /// A window and a count
     Count,
     /// Three conditions and an alert
     Alert,
-    /// The recording's shape, let in
+    /// Pass points with the shape of the original recording
     Packets,
 }
 

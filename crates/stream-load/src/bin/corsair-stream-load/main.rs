@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
 
-/// Measures how fast points go through tasks.
+/// Measures the speed at which tasks process points.
 #[derive(Debug, Parser)]
 #[command(name = "corsair-stream-load", version, disable_help_subcommand = true)]
 struct Arguments {
@@ -20,7 +20,7 @@ struct Arguments {
 enum LoadCommand {
     /// Time one POST /write through many tasks until all have drained, without a socket
     Deliver(deliver::DeliverArgs),
-    /// Write over sockets, as fast as a server takes it
+    /// Write over sockets, as fast as a server accepts lines
     Write(write::WriteArgs),
 }
 

@@ -1,4 +1,4 @@
-//! `corsair-stream-load write`: clients over sockets.
+//! `corsair-stream-load write`: measures clients that write over sockets.
 
 use crate::{print, runtime};
 use anyhow::Context;
@@ -12,28 +12,29 @@ use tokio::net::TcpListener;
 /// The flags of `corsair-stream-load write`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WriteArgs {
-    /// Where a server listens [default: one is started in this process]
+    /// Address of a server [default: a server is started in this process]
     #[arg(long, value_name = "ADDRESS:PORT")]
     server: Option<String>,
-    /// The token that it asks for
+    /// Token of the server, if it requires one
     #[arg(long, value_name = "TOKEN", requires = "server")]
     token: Option<String>,
-    /// How many clients write at once
+    /// Number of clients that write at once
     #[arg(long, value_name = "N", default_value_t = 8)]
     writers: usize,
-    /// How many lines a write has
+    /// Number of lines in a write
     #[arg(long, value_name = "N", default_value_t = 5000)]
     lines: usize,
-    /// How many hosts the points are of
+    /// Number of different hosts in the points
     #[arg(long, value_name = "N", default_value_t = 100)]
     hosts: usize,
-    /// How many measurements
+    /// Number of measurements
     #[arg(long, value_name = "N", default_value_t = 1)]
     measurements: usize,
-    /// How many tasks the server that is started here has; each counts points of a measurement
+    /// Number of tasks of the server that this process starts; each counts the points of a
+    /// measurement
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "server")]
     tasks: usize,
-    /// How long they write
+    /// Duration of the writing, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     seconds: u64,
     #[command(flatten)]

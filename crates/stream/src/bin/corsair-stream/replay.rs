@@ -1,4 +1,4 @@
-//! `corsair-stream replay`: a recording through tasks.
+//! `corsair-stream replay`: sends a recording through tasks.
 
 use crate::REFUSED;
 use crate::tasks::{TaskArgs, close, runtime};
@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 pub(crate) struct ReplayArgs {
     /// Lines of the line protocol, or a recording of kapacitor's (.srpl); `-`: lines from standard input
     file: PathBuf,
-    /// The database that they are written to
+    /// Database of the lines
     #[arg(long, value_name = "NAME", default_value = "replay")]
     db: String,
-    /// The retention policy that they are written to
+    /// Retention policy of the lines
     #[arg(long, value_name = "NAME", default_value = "autogen")]
     rp: String,
-    /// The unit of their timestamps: n, u, ms, s, m or h
+    /// Unit of the timestamps: n, u, ms, s, m or h
     #[arg(long, value_name = "UNIT", default_value = "n", value_parser = precision)]
     precision: Precision,
-    /// Write them as far apart as their timestamps, that many times as fast [default: at once]
+    /// Write the lines at the speed of their timestamps, multiplied by this factor [default: at once]
     #[arg(long, value_name = "TIMES", num_args = 0..=1, default_missing_value = "1", value_parser = speed)]
     own_time: Option<f64>,
     #[command(flatten)]

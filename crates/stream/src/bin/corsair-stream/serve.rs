@@ -38,7 +38,7 @@ pub(crate) struct ServeArgs {
     /// A directory in which `.log('/path')` of alerts may write [default: nowhere]
     #[arg(long, value_name = "DIR")]
     alert_logs: Option<PathBuf>,
-    /// Ask every request but /ping for this token
+    /// Require this token in every request except /ping
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// File with the token, so that the list of processes does not show it
@@ -108,25 +108,25 @@ struct Bounds {
     /// The longest line in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     max_line: usize,
-    /// How many writes may be under way at once
+    /// Maximum number of concurrent writes
     #[arg(long, value_name = "N", default_value = "256")]
     max_writes: NonZeroUsize,
-    /// How many connections there may be
+    /// Maximum number of connections
     #[arg(long, value_name = "N", default_value = "1024")]
     max_connections: NonZeroUsize,
-    /// Bytes of all bodies that are being read or parsed
+    /// Maximum bytes of all bodies that are being read or parsed
     #[arg(long, value_name = "BYTES", default_value_t = 128 << 20)]
     body_memory: usize,
-    /// Bytes of all long answers that are being sent
+    /// Maximum bytes of all long answers that are being sent
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     answer_memory: usize,
-    /// Bytes of writes that a task may hold before it takes no more
+    /// Bytes of writes on the edges of a task at which it accepts no more
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     task_memory: usize,
-    /// Bytes that may wait for the receiver of an http_post, and bytes that may wait to be logged
+    /// Maximum bytes that wait for the receiver of an http_post, or that wait to be logged
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
     sink_memory: usize,
-    /// Groups that a node remembers; points of more are left out and counted
+    /// Maximum number of groups of a node; points of further groups are left out and counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_series: usize,
     /// Maximum points that a node retains in windows, or until their partners arrive
@@ -135,16 +135,16 @@ struct Bounds {
     /// Maximum bytes that a node retains: groups, and points in windows or without a partner
     #[arg(long, value_name = "BYTES", default_value_t = 512 << 20)]
     node_memory: usize,
-    /// How many tasks there may be
+    /// Maximum number of tasks
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_tasks: usize,
     /// Time without points after which a group is removed
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     series_idle: Duration,
-    /// How long a write waits for room before it is answered with 503
+    /// Time that a write waits for capacity before it is answered with 503
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     patience: Duration,
-    /// How long a body may take
+    /// Time limit for receiving a body
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     body_timeout: Duration,
     /// Time limit for a client to send a request's head, or to receive a part of an answer

@@ -15,10 +15,11 @@ use tokio::runtime::{Builder, Runtime};
 /// The tasks to begin with.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
-    /// A file with a task; its name without the extension is the task's. May be given again
+    /// File with a task; the file name without the extension is the name of the task. May be
+    /// repeated
     #[arg(long = "task", value_name = "FILE", num_args = 1..)]
     tasks: Vec<PathBuf>,
-    /// How many batches an edge of these tasks holds
+    /// Number of batches that an edge of these tasks holds
     #[arg(long, value_name = "N", default_value = "64")]
     capacity: NonZeroUsize,
     /// Action for a batch on a full edge: block, drop_newest, drop_oldest or abort
