@@ -84,10 +84,10 @@ pub struct Point {
     pub p99_within: Option<Duration>,
     /// The fraction of requests that failed or stayed unanswered.
     pub errors: f64,
-    /// The measured value of each objective, in their order.
+    /// The measured value of each objective, in the order of the objectives.
     pub objectives: Vec<Estimate>,
-    /// The utilisation of the slots or processors of each service with a limit, by its index; the busiest
-    /// first.
+    /// The utilisation of the slots or processors of each service with a limit, with the service's index, the busiest
+    /// service first.
     pub utilisations: Vec<(u32, f64)>,
     /// The number of runs.
     pub runs: u32,

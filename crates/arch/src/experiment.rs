@@ -48,7 +48,7 @@ impl Measurement {
         "p999_seconds",
     ];
 
-    /// Returns the numbers with their names, in the order of the columns of tables.
+    /// Returns the measurements with their names, in the order of table columns.
     pub fn columns(&self) -> [(&'static str, f64); 9] {
         let values = [
             self.requests as f64,

@@ -217,7 +217,8 @@ impl Hunt {
         Ok(self.setup.topology(&self.text, &[setting], None)?)
     }
 
-    /// Runs the definition once with these faults in addition to its own; `None` if the run was cancelled.
+    /// Runs the definition once with these faults in addition to the definition's own faults; `None` if the run was
+    /// cancelled.
     ///
     /// # Errors
     /// If the definition does not allow the faults, or the run fails.

@@ -25,7 +25,7 @@ pub const LEAST_TRAVEL: u64 = 10_000;
 pub struct Model {
     pub(crate) topology: Topology,
     pub(crate) recorder: Recorder,
-    /// True if messages carry the span that caused them.
+    /// True if each message carries the span that caused the message.
     pub(crate) traces: bool,
     /// The seed of all random numbers.
     pub(crate) seed: u64,

@@ -27,7 +27,7 @@ pub(crate) struct Transit {
     pub(crate) sender: u32,
     /// The number of the receiver.
     pub(crate) receiver: u32,
-    /// The time at which it is sent, in nanoseconds.
+    /// The time at which the message is sent, in nanoseconds.
     pub(crate) now: u64,
     /// The transit time without faults, in nanoseconds.
     pub(crate) travel: u64,

@@ -56,7 +56,7 @@ pub enum ChangeError {
         /// The time after the start of the load.
         at: std::time::Duration,
     },
-    /// The load is not running, so it cannot be scaled.
+    /// The load is not running, so a setting cannot scale it.
     #[error("the run was saved before its load began or after it ended; save it during the load")]
     NoLoad,
 }

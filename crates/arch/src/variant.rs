@@ -91,7 +91,7 @@ impl DefinitionText {
     /// ```
     ///
     /// # Errors
-    /// If a path is invalid, or the resulting definition is.
+    /// If a path or the resulting definition is invalid.
     pub fn with(&self, settings: &[Setting]) -> Result<CheckedDefinition, String> {
         // The original text is checked first, because line numbers in errors refer to it.
         let checked = read_text(&self.text, &self.file);

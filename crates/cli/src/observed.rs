@@ -27,7 +27,8 @@ pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
     }
 }
 
-/// Returns the flag of the external system that an error is about, if it is about one.
+/// Returns the flag that configures the external system to which an error refers; `None` if the
+/// error refers to none.
 fn flag_of(error: &ObserveError) -> Option<&'static str> {
     let (ObserveError::Address { what, .. }
     | ObserveError::Unreachable { what, .. }

@@ -241,7 +241,7 @@ fn refuse_services_only(values: &Values, arch: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the value, if it is one of the flag's words.
+/// Returns the value of a flag, if the value is one of the flag's words.
 pub fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
     let word = values.text(name);
     match named(name).map(|flag| flag.value) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The processes that this one is waiting for.
+/// The processes for which this process is waiting.
 #[derive(Debug)]
 pub struct Arrivals {
     /// The start of the current wait; `None` while this process computes.

@@ -242,7 +242,7 @@ impl<W: Watch> Scenario<Msg> for TallyingFsm<W> {
 
 /// The part of a pirate's name before the number, without the architecture.
 const BEFORE_NUMBER: &str = ".atlantic.bermuda.blackbeard";
-/// The part after the number.
+/// The part of a pirate's name after the number.
 const AFTER_NUMBER: &str = ".pirate";
 
 /// Returns the name of the pirate with this index, as [`Spawn`](crate::Spawn) makes it on request.

@@ -81,7 +81,7 @@ pub struct Plan {
 /// The measurements of a load.
 #[derive(Clone, Debug)]
 pub struct LoadReport {
-    /// The latency from the POST to its answer.
+    /// The latency from a POST to the answer.
     pub posts: Series,
     /// The latency from the POST to the recipient's socket.
     pub deliveries: Series,

@@ -14,7 +14,7 @@ pub(crate) struct Counts<K> {
     amounts: Amounts<K>,
 }
 
-/// A reserved amount, released when it is dropped.
+/// A reserved amount, which is released when this guard is dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation<K: Copy + Eq + Hash> {
     amounts: Amounts<K>,

@@ -183,7 +183,7 @@ impl Channel {
         Channel::map(fd, libc::MAP_SHARED)
     }
 
-    /// Returns the same memory for the other side, which gets it by forking.
+    /// Returns the channel of the other side, a forked process that shares this memory.
     pub(crate) fn other_side(&self) -> Channel {
         Channel(self.0)
     }

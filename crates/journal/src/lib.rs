@@ -1,4 +1,4 @@
-//! An append-only log in files, for services that must not lose what they have acknowledged.
+//! An append-only log in files, for services that must not lose acknowledged data.
 //!
 //! A [`Journal`] numbers its entries from 1. Entries that are written together are one record, with a checksum; the
 //! caller decides when records are synced. [`Recovery::read`] reads the entries of a journal after a crash, and

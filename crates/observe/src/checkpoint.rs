@@ -70,7 +70,7 @@ pub struct Draft {
 pub struct Output {
     /// The name in the checkpoint.
     pub name: String,
-    /// The path at which it is being written.
+    /// The path at which the file is being written.
     pub source: PathBuf,
     /// The number of bytes that belong to the checkpoint.
     pub bytes: u64,

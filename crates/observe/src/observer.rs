@@ -89,7 +89,8 @@ impl Observer {
         (0..self.settings.sources).map(source).collect()
     }
 
-    /// Returns the address at which metrics are served, if they are, with the real port if port 0 was requested.
+    /// Returns the address at which metrics are served, with the real port if port 0 was requested; `None` if metrics
+    /// are not served.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         #[cfg(feature = "metrics")]
         return self.server.as_ref().map(crate::metrics::Server::address);

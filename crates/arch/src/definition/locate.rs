@@ -1,4 +1,4 @@
-//! Positions of parts of a definition in its text.
+//! Finds the positions of fields in the text of a definition.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,4 +1,4 @@
-//! Reading and checking a definition by its name.
+//! Reads and checks a definition by its name.
 
 use super::check::{self, CheckedDefinition, Problem};
 use super::locate::{self, Location, Step};

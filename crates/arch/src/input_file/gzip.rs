@@ -10,7 +10,7 @@ const HAS_EXTRA: u8 = 4;
 const HAS_NAME: u8 = 8;
 const HAS_COMMENT: u8 = 16;
 
-/// The bytes of one inflation step.
+/// The number of bytes that are inflated in one step.
 const STEP: usize = 1 << 18;
 
 fn wrong() -> io::Error {

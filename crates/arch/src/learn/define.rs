@@ -272,7 +272,7 @@ fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
     }
 }
 
-/// Returns the distribution of these times; sorts them.
+/// Sorts these times, and returns their distribution.
 fn latency(samples: &mut [u64]) -> Option<crate::Distribution> {
     samples.sort_unstable();
     if samples.iter().all(|&nanos| nanos <= 2_000) {
@@ -378,7 +378,7 @@ struct TracedNames {
     entries: BTreeMap<Option<u32>, String>,
 }
 
-/// The operation that represents all rare ones.
+/// The operation that stands for all rare operations.
 const RARE: u32 = u32::MAX;
 
 impl TracedNames {

@@ -95,7 +95,7 @@ pub struct Calls {
     pub answered: u64,
     /// Answers that were errors.
     pub errors: u64,
-    /// The response times before the current interval, and within it.
+    /// The response times before the current interval, and within the current interval.
     pub(super) earlier: Times,
     pub(super) recent: Times,
     pub(super) interval: u32,
@@ -165,7 +165,7 @@ pub struct InstanceState {
     pub is_cut_off: bool,
     /// True if the instance is up but in no registry.
     pub is_away: bool,
-    /// The times of the instance as a percentage of the usual ones.
+    /// The duration of the instance's work, as a percentage of the usual duration.
     pub slow_percent: u32,
     /// Requests that wait for a slot.
     pub queue: u32,

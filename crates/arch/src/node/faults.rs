@@ -105,7 +105,8 @@ impl Host {
         }
     }
 
-    /// Removes one reason for staying out of the registries.
+    /// Removes one reason for being out of the registries, and registers the instance again if no other reason is
+    /// left.
     pub(super) fn come_back<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.health.away -= 1;
         self.register_again(cx);

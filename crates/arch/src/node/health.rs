@@ -22,7 +22,7 @@ pub(super) enum Deferred {
 pub(super) struct Health {
     /// The number of faults that have killed the instance, including the chaos monkey.
     pub(super) killed: u32,
-    /// The number of reasons, other than being killed, to be in no registry.
+    /// The number of reasons, other than being killed, for which the instance is in no registry.
     pub(super) away: u32,
     pub(super) paused: u32,
     pub(super) cut_off: u32,

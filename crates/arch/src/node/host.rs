@@ -50,7 +50,7 @@ pub(crate) struct Host {
     pub(super) totals: ServiceTotals,
     /// The timeline of the instance, if one is recorded.
     pub(super) track: Option<Box<Track>>,
-    /// Keeps its notifications to each receiver in order.
+    /// Keeps the instance's notifications to each receiver in order.
     pub(super) ordered: Ordered,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,

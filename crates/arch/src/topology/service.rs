@@ -42,7 +42,7 @@ pub struct Service {
     pub(crate) spare: u32,
     /// The indices of the services that this service calls.
     pub dependencies: Vec<u32>,
-    /// True if its instances know the registries of all regions.
+    /// True if the service's instances know the registries of all regions.
     pub all_regions: bool,
     /// The costs of requests.
     pub costs: Costs,
@@ -52,13 +52,13 @@ pub struct Service {
     pub load: Option<Load>,
     /// The script of the service's endpoints, if there is one.
     pub script: Option<Arc<Script>>,
-    /// The policy for each service that its script calls.
+    /// The policy for each service that the script calls.
     pub(crate) policies: Vec<Policy>,
     /// The rules of the service's autoscaler, if there is one.
     pub scaler: Option<ScalerRules>,
     /// The rules of the service's health checks, if there are any.
     pub health_check: Option<HealthRules>,
-    /// The value that replaces its measured times in Guesstimate's models, if there is one.
+    /// The value that replaces the service's measured times in Guesstimate's models, if there is one.
     pub guess: Option<Guess>,
 }
 
@@ -73,7 +73,7 @@ pub struct Costs {
     pub concurrency: Option<u32>,
     /// The probability that a request fails, as a multiple of 2^-64.
     pub error_bits: u64,
-    /// The queue for its slots.
+    /// The rules of the queue for the service's slots.
     pub queue: QueueRules,
     /// The processors that all work of an instance shares; `None`: one for each piece of work.
     pub processors: Option<f64>,

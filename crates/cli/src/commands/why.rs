@@ -20,7 +20,7 @@ pub struct WhyArgs {
     /// The percentile that is too long, or the mean, of all requests or of a kind: p99, mean, 'cart.list p95'
     #[arg(long, value_name = "PERCENTILE", default_value = "p99")]
     of: Measure,
-    /// Number of seeds with which it is run
+    /// Number of seeds with which the definition is run
     #[arg(long, value_name = "N", default_value_t = 8)]
     seeds: usize,
     /// Maximum number of single changes to try

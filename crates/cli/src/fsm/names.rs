@@ -27,7 +27,7 @@ impl Names {
         }
     }
 
-    /// Returns the same names for pirates at these addresses.
+    /// Returns the names, for pirates at these addresses.
     pub fn at(self, pirates: AddrRange) -> Names {
         Names { pirates, ..self }
     }

@@ -30,7 +30,7 @@ pub struct ServiceOptions {
     pub collapse: bool,
     /// The latency of all messages, which replaces the latencies between locations.
     pub latency: Option<Distribution>,
-    /// True to measure times and write them to files.
+    /// True if times are measured and written to files.
     pub collect: bool,
     /// The formats in which flows are written.
     pub flows: Vec<FlowFormat>,

@@ -61,7 +61,7 @@ pub struct Config {
     pub overflow: Overflow,
     /// The treatment of messages for actors that have ended.
     pub dead_letters: DeadLetters,
-    /// True to fail the run if there are dead letters, or if actors are still waiting when the root has ended.
+    /// If true, the run fails if there are dead letters, or if actors are still waiting when the root has ended.
     pub strict: bool,
     /// True to include totals per actor in the report.
     pub per_actor: bool,

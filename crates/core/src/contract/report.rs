@@ -9,7 +9,7 @@ use super::waiting::WaitReason;
 use std::fmt;
 use std::time::Duration;
 
-/// The report of a run, whether it is complete or not.
+/// The report of a complete or incomplete run.
 ///
 /// ```
 /// use corsair::fsm::{self, Fsm};
@@ -75,7 +75,7 @@ pub struct Report {
     pub per_actor: Vec<ActorTotals>,
 }
 
-/// The way in which a run ended without failing, or that it is still running.
+/// The way in which a run ended without failing, or [`Outcome::Running`] before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// The root returned.

@@ -13,7 +13,7 @@ pub(super) struct Sum {
     others: Option<Box<Others>>,
 }
 
-/// The sum of all other numbers.
+/// The sums of finite numbers of other magnitudes, and the counts of infinite values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Others {

@@ -207,8 +207,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.end.try_recv_many(messages, max)
     }
 
-    /// Waits for messages and appends the available ones to a vector, at most `max` (0 counts as 1). Returns how many;
-    /// 0 if the edge has ended. Dropping the future before it is ready loses no message.
+    /// Waits for messages and appends the available ones to a vector, at most `max` (0 counts as 1). Returns the
+    /// number of appended messages; 0 if the edge has ended. Dropping the future before it is ready loses no message.
     ///
     /// ```
     /// use corsair::edge::{self, Options};

@@ -63,8 +63,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         self.end.try_send(message)
     }
 
-    /// Sends a message, and waits while the edge is full if its policy is to block. At a rendezvous it waits until the
-    /// message has been received.
+    /// Sends a message, and waits while the edge is full if the edge's policy is to block. At a rendezvous, waits
+    /// until the message has been received.
     ///
     /// If the future is dropped before it is ready, its message is dropped, unless the edge has accepted it in the
     /// meantime. To keep the message, use [`send_until`](Sender::send_until), or wait for [`ready`](Sender::ready) and

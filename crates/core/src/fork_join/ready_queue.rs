@@ -34,8 +34,8 @@ pub(super) struct ReadyQueue {
     tail: AtomicUsize,
     /// The ring: the job with number `n` is in slot `n % size`. Only the owner replaces it.
     ring: AtomicPtr<Ring>,
-    /// All rings, including outgrown ones, from which other workers may still be reading. Only the owner uses
-    /// it.
+    /// All rings, including outgrown ones, from which other workers may still be reading. Only the owner accesses
+    /// this list.
     rings: RefCell<Vec<NonNull<Ring>>>,
 }
 

@@ -216,7 +216,7 @@ impl ActorTable {
         leaf[number as usize % (1 << LEAF_BITS)] = page;
     }
 
-    /// Removes a page, and its leaf if that becomes empty.
+    /// Removes a page, and the page's leaf if the leaf becomes empty.
     fn clear_page(&mut self, number: u32) {
         let Some(place) = self.directory.get_mut((number >> LEAF_BITS) as usize) else {
             return;

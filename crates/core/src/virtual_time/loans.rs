@@ -17,7 +17,7 @@ use std::{sync::Mutex, thread::Thread};
 pub(super) enum Loan<E> {
     /// For the first shard: the loops of all others, which it must [give back](super::exchange::Exchange::give_back).
     All(Vec<*mut E>),
-    /// The first shard has used this loop and returned it.
+    /// The first shard has returned this loop after use.
     Back,
     /// The loop was not returned: the run stops.
     Lost,

@@ -83,7 +83,7 @@ pub(super) struct Shard<M> {
     /// Spawns requested at this time or later must wait: another actor may still request a spawn at this instant, and
     /// all spawns need a common order.
     pub(super) spawns_wait_from: u64,
-    /// All events so far, if they are recorded to be compared with another run.
+    /// All events so far, if events are recorded for a comparison with another run.
     pub(super) trail: Option<Vec<LoggedEvent>>,
     /// Events after the limit, in a window that contains the limit: their times, each with the key of a timer or
     /// `u64::MAX`.

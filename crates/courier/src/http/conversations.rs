@@ -63,7 +63,7 @@ pub(crate) struct Created {
 pub(crate) struct Conversations {
     /// The conversations, in the order of their numbers.
     conversations: Vec<ConversationView>,
-    /// True if there are more conversations after these.
+    /// True if there are more conversations after this page.
     more: bool,
 }
 

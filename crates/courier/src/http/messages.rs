@@ -47,7 +47,7 @@ pub(crate) struct PostReceipt {
 pub(crate) struct Messages {
     /// The messages in ascending order; with `before` in descending order.
     messages: Vec<Message>,
-    /// True if there are more messages after the last of these, in the requested direction.
+    /// True if there are more messages after this page, in the requested direction.
     more: bool,
 }
 

@@ -162,7 +162,7 @@ pub(crate) struct UserFilter {
 pub(crate) struct Users {
     /// The users by name, or in the requested order.
     users: Vec<UserInfo>,
-    /// True if there are more users after these.
+    /// True if there are more users after this page.
     more: bool,
 }
 

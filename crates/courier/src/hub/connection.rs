@@ -31,7 +31,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 pub(super) const OUTBOX: usize = 64;
 /// The maximum number of messages read from the durable queue at a time.
 const PAGE: usize = 64;
-/// The number of frames that are read from a socket before other sockets are read.
+/// The number of frames that are read from one socket before it is the turn of the other sockets.
 const TURN: usize = 16;
 /// The number of invalid frames after which the socket is closed.
 const MOST_FAULTS: u8 = 16;

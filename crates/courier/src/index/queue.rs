@@ -104,7 +104,7 @@ impl QueueRange {
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     run: QueueRange,
-    /// True if the range is longer than its row.
+    /// True if the range is longer than the stored row.
     unwritten: bool,
 }
 

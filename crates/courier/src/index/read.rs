@@ -113,7 +113,7 @@ impl Index {
         .await
     }
 
-    /// Returns the existing users among these.
+    /// Returns those of the given users that exist.
     pub async fn users(&self, ids: Vec<UserId>) -> Result<Vec<UserInfo>, IndexError> {
         self.read(move |txn| {
             let found = ids.into_iter().filter_map(|id| match user(txn, id) {

@@ -98,7 +98,7 @@ struct Peer {
 
 #[derive(Debug)]
 enum PeerPresence {
-    /// The complete list was requested, and these parts have arrived.
+    /// The complete list was requested; the parts that have arrived so far.
     Asked(Vec<UserInfo>),
     /// All changes up to this number are known.
     All(u64),

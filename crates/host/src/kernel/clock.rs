@@ -9,8 +9,8 @@ pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
 /// The value of a monotonic clock when simulations begin. It is large, as on a host that has been running for a day, so
 /// that programs can subtract from it.
 const UPTIME: u64 = 100_000_000_000_000;
-/// The number of consecutive clock readings after which each takes [`READING`], so that a loop that polls the clock
-/// ends.
+/// The number of consecutive clock readings that take no virtual time. Each further reading takes [`READING`]
+/// nanoseconds, so that a loop that polls the clock ends.
 const FREE_READINGS: u32 = 10_000;
 const READING: u64 = 1_000;
 

@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString};
 #[derive(Debug)]
 pub(crate) struct Image {
     pub fd: i32,
-    /// Its absolute path.
+    /// The absolute path of the image.
     path: CString,
 }
 

@@ -175,7 +175,8 @@ impl Scheduler {
         }
     }
 
-    /// Wakes the threads with a time limit, which compute it again. A wait for a futex may end for no reason.
+    /// Wakes the threads that wait with a time limit, so that they compute the limit again. A wait for a futex may
+    /// end for no reason.
     pub(crate) fn wake_timed(&mut self) {
         for number in 0..self.threads.len() {
             if let State::Waiting(wait) = &self.threads[number].state

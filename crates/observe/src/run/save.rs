@@ -31,7 +31,7 @@ pub enum Every {
 
 /// The program that saves a run. It provides data for checkpoints and reports their progress.
 pub trait Checkpointing {
-    /// Returns the program and its build.
+    /// Returns the identity of the program and its build.
     fn program(&self) -> Program;
 
     /// Returns the data that the program needs to resume the run. Called for each checkpoint.

@@ -110,7 +110,7 @@ impl Context {
         self.failed
     }
 
-    /// Keeps the actors for inspection after the simulation, until it is closed.
+    /// Keeps the actors for inspection after the run, until the simulation is closed.
     pub fn keep(&mut self) {
         self.is_over = true;
     }

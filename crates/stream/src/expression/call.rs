@@ -131,9 +131,9 @@ functions! {
     Acosh "acosh" Float(f64::acosh);
     /// The inverse of the hyperbolic tangent.
     Atanh "atanh" Float(f64::atanh);
-    /// The smaller float.
+    /// The smaller of two floats.
     Min "min" Floats(f64::min);
-    /// The larger float.
+    /// The larger of two floats.
     Max "max" Floats(f64::max);
     /// The number of bytes in a string.
     Length "strLength" Work::Text(|one| Integer(one.len() as i64));
@@ -178,7 +178,7 @@ functions! {
     /// Replaces the second string with the third within the first string. The fourth argument is the maximum number
     /// of replacements; a negative number means no limit.
     Replace "strReplace" Values(4, replace);
-    /// Replaces all matches of the pattern in the first argument within the second string with the third string.
+    /// In the second string, replaces all matches of the pattern (the first argument) with the third string.
     RegexReplace "regexReplace" Rows(3);
     /// The present time in nanoseconds.
     Now "now" Rows(0);

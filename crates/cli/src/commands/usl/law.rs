@@ -79,8 +79,8 @@ impl Usl {
         self.lambda * n / (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0))
     }
 
-    /// Returns the mean time that each of a load's units of work takes, in the unit of time of the throughput. By
-    /// Little's law, this is the load divided by the throughput.
+    /// Returns the mean response time of a unit of work at this load, in the throughput's unit of time. By Little's
+    /// law, this is the load divided by the throughput.
     pub fn response(&self, load: f64) -> f64 {
         load / self.throughput(load)
     }

@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 /// The receiving end of a [`ring`](crate::edge::ring()).
 pub struct RingReceiver<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
-    /// The slots of the ring, which owns them.
+    /// A view of the slots, which the shared state of the ring owns.
     slots: View<T>,
     /// The position of the next message; with `drop_oldest` the shared head is authoritative.
     head: u64,

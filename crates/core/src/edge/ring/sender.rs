@@ -22,7 +22,7 @@ use std::task::{Context, Poll, Waker};
 /// The sending end of a [`ring`](crate::edge::ring()).
 pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
-    /// The slots of the ring, which owns them.
+    /// A view of the slots, which the shared state of the ring owns.
     slots: View<T>,
     /// The position of the next message.
     tail: u64,

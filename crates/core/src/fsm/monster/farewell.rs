@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// The token of the timer that fires when nothing has happened for a while.
 const SILENCE: Token = Token::new(1);
-/// The length of that silence. Without lost messages, answers take far less time, so the length matters only for runs
-/// that have lost messages.
+/// The length of the silence after which no further answers are expected. Without lost messages, answers take far
+/// less time, so the length matters only for runs that have lost messages.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The token of the timer that marks the end of the messages received so far.
 const MARK: Token = Token::new(2);

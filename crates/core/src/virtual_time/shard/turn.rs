@@ -107,7 +107,7 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) kind: usize,
     /// The timers of the actor that are due within the current window.
     pub(in super::super) timers: WindowTimers,
-    /// The reason for waiting, as reported by the actor when it is queried.
+    /// The reason for waiting that the actor reports in reply to a query.
     pub(in super::super) waiting: WaitReason,
     pub(super) scratch: Scratch<M>,
 }

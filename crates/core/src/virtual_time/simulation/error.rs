@@ -6,7 +6,7 @@ use crate::contract::{Addr, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// No actor has this address, or it does not exist yet.
+    /// No actor has this address, or the actor does not exist yet.
     #[error("there is no actor at {who}; Simulation::actors lists the live actors")]
     NoActor {
         /// The address that was given.
