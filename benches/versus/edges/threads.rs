@@ -167,7 +167,7 @@ macro_rules! channel {
     };
 }
 
-/// The methods that receivers name differently.
+/// The operations for which the contenders' receivers have different names.
 trait Receive {
     fn one(&mut self) -> Option<Point>;
     /// Appends the buffered points, up to [`BATCH`] points in all.

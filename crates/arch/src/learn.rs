@@ -60,7 +60,8 @@ pub struct LearnReport {
 pub struct LearnOptions {
     /// The share of all requests that have traces; with `None` it is taken from the traces, or is 1.
     pub sampled: Option<f64>,
-    /// The fraction at the end of the recording that is compared but not learned from, from 0 to 1.
+    /// The last fraction of the recording, from 0 to 1, which is excluded from learning and used only for the
+    /// comparison.
     pub holdout: f64,
     /// The number of resampled recordings for confidence intervals.
     pub resamples: usize,

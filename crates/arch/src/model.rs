@@ -82,7 +82,7 @@ pub(crate) struct Turn {
     pub(crate) seed: Option<u64>,
     /// True if the counts of requests start again from zero.
     pub(crate) counts: bool,
-    /// The services whose load changes at that point.
+    /// The services whose load changes at the branch point.
     pub(crate) loads: Vec<u32>,
 }
 

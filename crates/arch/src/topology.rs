@@ -63,7 +63,7 @@ pub struct Topology {
     pub edges: Option<Vec<(u32, u32)>>,
     /// The latencies of messages.
     pub geography: Geography,
-    /// The service that loses an instance halfway.
+    /// The service that loses an instance halfway through the load.
     pub victim: Option<u32>,
     /// The endpoints of all services.
     pub endpoints: Endpoints,

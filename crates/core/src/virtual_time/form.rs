@@ -49,7 +49,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
         Self::handle(actor, shard)
     }
 
-    /// The name of the kind of its actors, if they have one.
+    /// The name of the kind of the form's actors, if there is one.
     #[cfg(feature = "serde")]
     const KIND: Option<&'static str> = None;
 

@@ -180,7 +180,7 @@ impl<M> Order<M> {
         }
     }
 
-    /// Finds the runs, links runs with equal hashes, and puts the last of each into the table.
+    /// Finds the runs, links runs with equal hashes, and puts the last run of each hash into the table.
     fn link_runs(&mut self, bits: u32) {
         let table = &mut self.table[..1 << bits];
         self.runs.clear();

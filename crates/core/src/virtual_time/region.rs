@@ -10,7 +10,7 @@ pub(super) struct Region {
     start: NonNull<u8>,
     bytes: usize,
     align: usize,
-    /// The bytes from one value to the next.
+    /// The distance in bytes between two consecutive values.
     #[cfg(all(target_os = "linux", not(miri)))]
     stride: usize,
     /// The number of huge pages, from the first one on, that are in use.

@@ -10,7 +10,7 @@ fn done(result: Result<isize, Error>) -> CallResult {
     result.map(Step::Done)
 }
 
-/// Parses a limit in milliseconds; a negative one means none.
+/// Parses a limit in milliseconds; a negative number means no limit.
 fn milliseconds(limit: usize) -> Option<u64> {
     u64::try_from(limit as i32)
         .ok()
@@ -40,7 +40,7 @@ pub(super) fn serve(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut
     }
 }
 
-/// Serves calls that move data.
+/// Serves calls that read, write or transfer data.
 fn transfer(
     kernel: &mut Kernel,
     number: i64,

@@ -339,7 +339,7 @@ pub(crate) fn leave_forever() -> ! {
     }
 }
 
-/// Waits for the baton for the first time, and takes it.
+/// Waits for the thread's first turn, and takes the baton.
 pub(crate) fn take_baton(thread: usize, baton: &Signal) {
     baton.wait();
     THREAD.set(Some(thread));

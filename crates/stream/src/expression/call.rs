@@ -117,7 +117,7 @@ functions! {
     Acos "acos" Float(f64::acos);
     /// The angle with this tangent.
     Atan "atan" Float(f64::atan);
-    /// The angle of the point with these coordinates, y first.
+    /// The angle of the point (x, y); the first argument is y.
     Atan2 "atan2" Floats(f64::atan2);
     /// The hyperbolic sine.
     Sinh "sinh" Float(f64::sinh);

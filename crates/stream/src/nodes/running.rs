@@ -44,8 +44,7 @@ pub enum RunningFunction {
     Elapsed(Duration),
     /// The change since the previous point; the first point has no result.
     Difference,
-    /// The mean of this many points, up to the current one; the first points, before there are that many, have no
-    /// result.
+    /// The mean of this many points, up to the current one. A group has no result until it has that many points.
     MovingAverage(u64),
     /// The sum up to the point.
     CumulativeSum,

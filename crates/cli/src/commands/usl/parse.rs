@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<Vec<Point>, UslError> {
 /// Reads points from one argument: `1:955.16,2:1878.91,4:3548.68`.
 ///
 /// # Errors
-/// Returns [`UslError::NoPair`]; its line is the number of the pair.
+/// Returns [`UslError::NoPair`], whose line number is the number of the invalid pair.
 pub fn parse_pairs(text: &str) -> Result<Vec<Point>, UslError> {
     let pairs = text.split(',').map(str::trim).zip(1..);
     pairs
