@@ -365,7 +365,7 @@ pub struct Finding {
     pub population: u32,
     /// The duration of the load.
     pub duration: TimeSpan,
-    /// The load, if not the definition's.
+    /// The load; `None` for the load of the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<String>,
     /// The seed of the run.

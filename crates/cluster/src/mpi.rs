@@ -75,7 +75,7 @@ pub struct MpiCarrier {
 }
 
 impl Member<MpiCarrier> {
-    /// Returns which processes this one is waiting for, for a [`Watch`](crate::Watch).
+    /// Returns the shared record of the processes for which this process is waiting, for a [`Watch`](crate::Watch).
     pub fn arrivals(&mut self) -> Arc<Arrivals> {
         Arc::clone(&self.carrier().arrivals)
     }

@@ -38,7 +38,7 @@ impl Arrivals {
         *self.since.lock() = None;
     }
 
-    /// Returns the processes for which this one has been waiting, if the wait has lasted for `limit` or longer.
+    /// Returns the processes for which this process has been waiting, if the wait has lasted for `limit` or longer.
     fn overdue(&self, limit: Duration) -> Option<Vec<usize>> {
         let since = (*self.since.lock())?;
         let missing = self.missing.iter().enumerate();

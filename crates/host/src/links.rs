@@ -109,7 +109,7 @@ impl Partition {
             || self.both_ways && left.contains(&to) && right.contains(&from)
     }
 
-    /// Returns the partitions that replace this one from `at` on, when it no longer separates two hosts.
+    /// Returns the partitions that replace this partition from `at` on, when it no longer separates these two hosts.
     fn without(&self, one: u32, other: u32, at: Time) -> Vec<Partition> {
         let mut rest = vec![];
         for &left in &self.groups[0] {

@@ -201,7 +201,7 @@ impl Data {
 }
 
 impl Data {
-    /// Returns its approximate memory in bytes.
+    /// Returns the approximate memory of the data in bytes.
     fn bytes(&self) -> usize {
         // A string takes a pointer, two reference counts, and its bytes.
         let text = |text: &Arc<str>| 32 + text.len();
@@ -310,7 +310,7 @@ impl Block {
         self.times.len()
     }
 
-    /// Returns its approximate memory in bytes. O(columns), and O(rows) for strings.
+    /// Returns the approximate memory of the block in bytes. O(columns), and O(rows) for strings.
     pub fn bytes(&self) -> usize {
         // The vectors of a small block take more memory than its values.
         let column =

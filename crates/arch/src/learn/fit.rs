@@ -38,7 +38,7 @@ const PERCENTILES: [(&str, f64, usize); 26] = [
     ("99.99", 0.9999, 50_000),
 ];
 
-/// A time in nanoseconds.
+/// Converts nanoseconds to a time of definitions.
 pub(super) fn span(nanos: u64) -> TimeSpan {
     TimeSpan(Duration::from_nanos(nanos))
 }

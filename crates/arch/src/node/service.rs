@@ -59,7 +59,8 @@ enum Todo {
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     job: Job,
-    /// The task that waits for this one ([`NOBODY`] for a sent message), and the number of that task's parallel step.
+    /// The task that waits for this task ([`NOBODY`] for a sent message), and the number of the waiting task's
+    /// parallel step.
     parent: Option<(u32, u32)>,
     /// The next operation; during a call or a parallel step, that operation.
     next: u32,

@@ -24,7 +24,7 @@ pub trait Context<M: Message>: Send {
     /// Returns this actor's address.
     fn me(&self) -> Addr;
 
-    /// Returns the actor that spawned this one; [`Addr::NONE`] for the root.
+    /// Returns the actor that spawned this actor; [`Addr::NONE`] for the root.
     fn parent(&self) -> Addr;
 
     /// Returns the current time: virtual, or the time since the start of the run. The wall-clock executors read the

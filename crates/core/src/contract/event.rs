@@ -25,8 +25,8 @@ pub enum Event<M> {
         /// The number of new actors.
         count: u32,
     },
-    /// An actor that this one spawned has ended. This event always arrives if the actor panicked; otherwise only if the
-    /// actor was spawned [`watched`](crate::Spawn::watched).
+    /// An actor that this actor spawned has ended. This event always arrives if the actor panicked; otherwise only if
+    /// the actor was spawned [`watched`](crate::Spawn::watched).
     Down {
         /// The actor that ended.
         who: Addr,
@@ -151,9 +151,9 @@ pub struct Envelope {
     pub from: Addr,
     /// The send time; the due time for timers.
     pub sent: Time,
-    /// The first message of the causal chain that this one belongs to.
+    /// The first message of the causal chain to which this message belongs.
     pub trace: SpanId,
-    /// The message during whose handling this one was sent, if any.
+    /// The message during whose handling this message was sent, if any.
     pub parent: SpanId,
     /// The span of this message.
     pub span: SpanId,

@@ -63,7 +63,7 @@ impl<M> Select<M> {
         self.or(Arm::Answer(request))
     }
 
-    /// Adds the end of an actor, if it is reported to this one.
+    /// Adds the end of another actor, which must be reported to this actor.
     pub fn down(self, who: Addr) -> Select<M> {
         self.or(Arm::Down(who))
     }

@@ -291,7 +291,7 @@ impl State {
         );
     }
 
-    /// Removes a party.
+    /// Removes one party to the block. If it was the last party, the caller must free the block.
     pub(super) fn leave(&self) -> After {
         // If no other party is left, no atomic step is necessary to decide which party frees the block.
         if self.0.load(Ordering::Acquire) == PARTY | BOTH_OVER {

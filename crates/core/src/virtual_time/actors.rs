@@ -82,7 +82,7 @@ trait Actors<M: Message> {
         Prefault::Done
     }
 
-    /// Drops the actors that were spawned together with this one. See [`Population::clear`].
+    /// Drops the actors that were spawned together with this actor. See [`Population::clear`].
     ///
     /// # Safety
     /// See [`Population::clear`].

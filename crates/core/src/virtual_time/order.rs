@@ -56,7 +56,7 @@ impl<M> Order<M> {
         }
     }
 
-    /// Begins a window.
+    /// Clears the order at the beginning of a window.
     pub(super) fn clear(&mut self) {
         self.events.clear();
         self.sorted = 0;

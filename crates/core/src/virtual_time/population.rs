@@ -136,8 +136,8 @@ pub(super) trait Population<M, S> {
     /// The caller is on the shard's thread, and no actor runs.
     unsafe fn populate_ahead(&self) -> Prefault;
 
-    /// Drops the actors that were spawned together with this one. If they share pages with others, their
-    /// memory is freed.
+    /// Drops the actors that were spawned together with this actor. If they share pages with others, their memory is
+    /// freed.
     ///
     /// # Safety
     /// As for [`Population::run`]; these actors are not used afterwards.

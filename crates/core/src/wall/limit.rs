@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The maximum, whatever the system reports.
+/// The maximum number of threads, even if the system reports a higher limit.
 const MOST: u64 = 30_000;
 /// The number of threads that are left for other programs.
 const RESERVE: u64 = 256;

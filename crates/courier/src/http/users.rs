@@ -147,7 +147,7 @@ pub(crate) struct UserFilter {
     /// Users whose names begin with this text.
     #[param(max_length = 192)]
     prefix: Option<String>,
-    /// Returns only names after this one; requires `prefix`.
+    /// Returns only names after this name; requires `prefix`.
     #[param(max_length = 192)]
     after: Option<String>,
     /// Returns these users, given as comma-separated numbers; at most 100. Not together with other parameters.

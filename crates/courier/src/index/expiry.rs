@@ -27,7 +27,7 @@ pub(super) fn first_kept(
 }
 
 impl Machine {
-    /// Removes at most `most` of the oldest messages, from chunks up to this one.
+    /// Removes at most `most` of the oldest messages, from chunks up to and including this chunk.
     pub(super) fn expire(
         &mut self,
         tables: &mut Tables<'_>,

@@ -153,7 +153,7 @@ impl Kernel {
         }
     }
 
-    /// `statfs` and `fstatfs`.
+    /// Simulates `statfs` and `fstatfs`.
     pub(super) fn statfs(&self, out: usize) -> Result<isize, Error> {
         // SAFETY: all-zero is a valid `statfs`.
         let mut stat: libc::statfs = unsafe { std::mem::zeroed() };

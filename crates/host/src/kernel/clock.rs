@@ -4,7 +4,7 @@ use super::user::{self, Error, error};
 use super::{Attempt, Kernel, NEVER, On, Step, Wait};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// 2025-01-01 00:00:00 UTC, when simulations begin.
+/// The date at which simulations begin, in nanoseconds since 1970: 2025-01-01 00:00:00 UTC.
 pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
 /// The value of a monotonic clock when simulations begin. It is large, as on a host that has been running for a day, so
 /// that programs can subtract from it.
@@ -69,7 +69,7 @@ impl Kernel {
         Ok(self.without_waiting(0, attempt))
     }
 
-    /// `clock_nanosleep` and `nanosleep`.
+    /// Simulates `clock_nanosleep` and `nanosleep`.
     pub(super) fn sleep(
         &mut self,
         clock: i32,

@@ -199,7 +199,7 @@ impl Kernel {
         self.read_clock(libc::CLOCK_REALTIME)
     }
 
-    /// `pread`, `pwrite` and their vectored forms.
+    /// Simulates `pread`, `pwrite` and their vectored forms.
     pub(super) fn positional(
         &mut self,
         fd: usize,
@@ -341,7 +341,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `fsync`, `fdatasync` and `syncfs`.
+    /// Simulates `fsync`, `fdatasync` and `syncfs`.
     pub(super) fn fsync(
         &mut self,
         fd: usize,

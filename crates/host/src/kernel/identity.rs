@@ -35,7 +35,7 @@ impl Kernel {
         PID as isize + current_thread().unwrap_or(0) as isize
     }
 
-    /// `sched_getaffinity`: two processors.
+    /// Simulates `sched_getaffinity`: reports two processors.
     pub(super) fn affinity(size: usize, out: usize) -> Result<isize, Error> {
         if size < 8 {
             return Err(error(libc::EINVAL));

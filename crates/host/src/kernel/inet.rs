@@ -238,7 +238,7 @@ impl Kernel {
         Err(error(libc::EADDRNOTAVAIL))
     }
 
-    /// Sends a packet to a host, which may be this one.
+    /// Sends a packet to a host, which may be this host.
     pub(super) fn send_packet(&mut self, packet: Packet) {
         if self.is_own(packet.destination.ip()) {
             self.inet.sent += 1;

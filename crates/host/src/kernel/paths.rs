@@ -283,7 +283,7 @@ impl Kernel {
         self.attributes(ino).map(Some)
     }
 
-    /// `stat`, `lstat` and `newfstatat`.
+    /// Simulates `stat`, `lstat` and `newfstatat`.
     pub(super) fn stat(
         &mut self,
         directory: usize,
@@ -313,7 +313,7 @@ impl Kernel {
         }
     }
 
-    /// `access` and its relatives.
+    /// Simulates `access` and its variants.
     pub(super) fn access(
         &mut self,
         directory: usize,
@@ -426,7 +426,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `unlink` and `rmdir`.
+    /// Simulates `unlink` and `rmdir`.
     pub(super) fn unlink(
         &mut self,
         directory: usize,
@@ -508,7 +508,7 @@ impl Kernel {
         self.resize(ino, size)
     }
 
-    /// `chmod` of a path, or of a descriptor if there is none.
+    /// Simulates `chmod` of a path, or of a descriptor if no path is given.
     pub(super) fn chmod(
         &mut self,
         directory: usize,
@@ -555,7 +555,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `chdir`, or `fchdir` if there is no path.
+    /// Simulates `chdir`, or `fchdir` if no path is given.
     pub(super) fn chdir(&mut self, fd: usize, path: Option<usize>) -> Result<isize, Error> {
         let ino = match path {
             Some(path) => self.find_inode(fd, path, true)?,

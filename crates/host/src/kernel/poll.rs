@@ -1,10 +1,10 @@
-//! `poll`, `ppoll` and `select`.
+//! Simulates `poll`, `ppoll` and `select`.
 
 use super::user::{self, Error, error};
 use super::{Attempt, Kernel, NEVER, On, Step, Wait};
 
 impl Kernel {
-    /// `poll`, with a limit in nanoseconds.
+    /// Simulates `poll`, with a time limit in nanoseconds.
     pub(super) fn poll(
         &mut self,
         list: usize,

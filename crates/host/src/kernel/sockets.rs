@@ -257,7 +257,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `getsockname` and `getpeername`.
+    /// Simulates `getsockname` and `getpeername`.
     pub(super) fn socket_name(
         &mut self,
         fd: usize,

@@ -133,7 +133,7 @@ impl Kernel {
         self.stream_pair([(true, false), (false, true)], 0, flags as i32, out)
     }
 
-    /// `socketpair` of stream sockets.
+    /// Simulates `socketpair` for stream sockets.
     pub(super) fn socket_pair(&mut self, flags: i32, out: usize) -> Result<isize, Error> {
         self.stream_pair([(true, true); 2], libc::AF_UNIX, flags, out)
     }
@@ -153,7 +153,7 @@ impl Kernel {
         self.notify(peer);
     }
 
-    /// `shutdown` of an end.
+    /// Simulates `shutdown` of one end.
     pub(super) fn shut_stream(&mut self, id: Id, reading: bool, writing: bool) {
         let Some(stream) = self.stream(id) else {
             return;

@@ -156,7 +156,7 @@ impl Kernel {
         }
     }
 
-    /// `bind` of a Unix socket.
+    /// Simulates `bind` of a Unix socket.
     pub(super) fn bind_unix(
         &mut self,
         fd: usize,
@@ -381,7 +381,7 @@ impl Kernel {
         Ok(Some(count))
     }
 
-    /// `socketpair` of datagram sockets.
+    /// Simulates `socketpair` for datagram sockets.
     pub(super) fn datagram_pair(&mut self, flags: i32, out: usize) -> Result<isize, Error> {
         let mut made = [(0, 0); 2];
         for entry in &mut made {

@@ -87,7 +87,7 @@ struct Measurement {
     table: Table,
     /// The number of the first line in its table.
     born: usize,
-    /// The measurement that followed this one when it last appeared.
+    /// The measurement that followed when this measurement last appeared.
     next: u32,
 }
 

@@ -18,7 +18,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The common operations of tag and field columns.
 pub(super) trait Keyed {
     fn key(&self) -> &Spelling;
-    /// The index of the column that followed this one in the previous line.
+    /// The index of the column that followed this column in the previous line.
     fn next(&mut self) -> &mut u32;
 }
 
@@ -131,7 +131,7 @@ impl TagColumn {
         code
     }
 
-    /// Returns its name and its cells, one for each row.
+    /// Returns the name and the cells of the column, one cell for each row.
     pub fn finish(mut self, rows: usize) -> (Arc<str>, Data) {
         self.codes.resize(rows, Words::MISSING);
         let words = self.words.into_iter();
@@ -203,7 +203,7 @@ impl FieldColumn {
         }));
     }
 
-    /// Returns its name and its cells, one for each row.
+    /// Returns the name and the cells of the column, one cell for each row.
     pub fn finish(mut self, rows: usize) -> (Arc<str>, Data) {
         match &mut self.data {
             Data::Float(cells) => cells.fill(rows),

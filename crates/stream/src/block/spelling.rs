@@ -41,7 +41,7 @@ impl<'a> Piece<'a> {
         Piece { head, region, span }
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes of the name, with escapes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         &self.region.as_bytes()[self.span.from..self.span.to]
@@ -84,7 +84,7 @@ impl Spelling {
         tail(kept) == tail(bytes) && (kept.len() <= 16 || kept == bytes)
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes of the name, with escapes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.text.as_bytes()

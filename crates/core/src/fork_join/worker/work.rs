@@ -168,7 +168,7 @@ impl Worker {
             .or_else(|| others().find_map(|other| self.steal_from(other, patiently)))
     }
 
-    /// Moves some of the woken halves of another worker to this one, and returns the first.
+    /// Moves some of the woken halves of another worker to this worker, and returns the first of them.
     fn steal_from(&self, other: &Worker, patiently: bool) -> Option<NonNull<Job>> {
         let offers = &other.public.offers;
         if patiently && offers.load(Ordering::Relaxed) {

@@ -30,7 +30,7 @@ impl Share {
         random
     }
 
-    /// Returns the gold of all pirates up to this one.
+    /// Returns the total gold of all pirates with a lower index than `pirates`.
     pub(super) fn minted(&self, pirates: u32) -> u64 {
         let golds = (0..pirates).map(|index| {
             let mut random = self.random_of(index);

@@ -63,7 +63,7 @@ impl<'de, K: Kind> DeserializeSeed<'de> for Restoring<'_, K> {
     }
 }
 
-/// Handlers of a kind.
+/// Returns the form of actors that are handlers of a kind.
 pub(in super::super) fn handlers<M: Message, K: Kind + Actor<M>>(
     parameters: Option<K::Parameters>,
     local: K::Local,
@@ -74,7 +74,7 @@ pub(in super::super) fn handlers<M: Message, K: Kind + Actor<M>>(
     }
 }
 
-/// Scripts of a kind.
+/// Returns the form of actors that are scripts of a kind.
 pub(in super::super) fn scripts<M: Message, K: Kind + Script<M>>(
     parameters: Option<K::Parameters>,
     local: K::Local,

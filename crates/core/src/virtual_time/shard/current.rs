@@ -144,7 +144,7 @@ impl<M: Message> Shard<M> {
         self.stash.first_after(list, seen)
     }
 
-    /// Returns the next stashed entry of the actor being run after this one.
+    /// Returns the stashed entry of the actor being run that follows the entry `at`.
     pub(in super::super) fn stashed_next(&mut self, at: u32) -> Option<u32> {
         let list = self.header().stashed;
         self.stash.next(list, at)

@@ -47,7 +47,7 @@ impl<M, F: Fn(u32) -> [M; N] + Send + Sync + 'static, const N: usize> MakeBodies
     }
 }
 
-/// Data of a kind.
+/// Creates the messages of a multicast from the data of its kind.
 #[cfg(feature = "serde")]
 pub(in super::super) struct ByKind<K>(pub(in super::super) K);
 

@@ -24,7 +24,7 @@ impl Bitmap {
         self.0[slot / WORD % 2] &= !(1 << (slot % WORD));
     }
 
-    /// Returns the first slot after this one with entries; [`SLOTS`] or more if there is none.
+    /// Returns the first slot after `slot` that has entries; [`SLOTS`] or more if there is none.
     #[inline(always)]
     pub(super) fn next_after(&self, slot: usize) -> usize {
         // Shifts twice, because a single shift by the word's width is not allowed.

@@ -69,7 +69,7 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// True if other actors should run first, because this one has handled many events since its last wait.
+    /// True if other actors should run first, because this actor has handled many events since its last wait.
     #[inline]
     fn gives_way(&mut self, task: &Task<'_>) -> bool {
         let is_over = self.turn >= TURN;

@@ -104,7 +104,7 @@ impl Snapshots {
         })
     }
 
-    /// Removes the entries of the stream before this one.
+    /// Removes the entries of the stream before the entry `first`.
     ///
     /// # Errors
     /// If the server fails.
