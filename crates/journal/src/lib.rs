@@ -36,5 +36,7 @@ pub use error::JournalError;
 pub use journal::{Journal, durable_directory, exists, private_directory, private_file};
 pub use record::{HEADER, Record};
 pub use recovery::{Recovery, Tail};
+pub use truncate::truncate;
 
 mod recovery;
+mod truncate;
