@@ -25,7 +25,7 @@ steps=(
     "import|ci/import.sh|5,000 changed manifests are imported or refused, in bounded memory and time"
     "gate|ci/gate.sh|changes are judged right, planted bottlenecks are named, the stability map agrees with single runs"
     "courier|ci/test.sh courier|nothing acknowledged is lost when nodes are killed and disks fail"
-    "stream|ci/test.sh stream|third-party clients, hung receivers, joins"
+    "stream|ci/test.sh stream|1,000 kills leave the files of a run without one; Kafka, kapacitor's command line, TLS, clients, hung receivers"
     "python|ci/test.sh python|the wheel, its types, tests, examples and notebooks"
     "observe|ci/test.sh observe|a real Kafka and a real Neo4j receive what was sent"
     "twin|ci/twin.sh|what is learned from real services predicts them at other loads and under faults"

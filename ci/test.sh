@@ -170,7 +170,7 @@ step_features() {
     for features in "" tls; do
         cargo clippy -p corsair-stream --lib --no-default-features --features "$features" -- -D warnings
     done
-    cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
+    cargo clippy -p corsair-stream --lib --bins --features tls,kafka -- -D warnings
     cargo clippy -p corsair-cli --bins --features ui -- -D warnings
     ci/cluster.sh quick
 }
@@ -212,16 +212,10 @@ step_book() {
     ci/book.sh
 }
 
-# Third-party clients write to the streams, and hung receivers must not delay a healthy one. It is not one of the default
-# steps, because it fetches packages with pip.
+# Third-party clients, hung receivers, 1,000 kills, a real Kafka, the command line of kapacitor. It is not one of the default
+# steps, because it fetches packages.
 step_stream() {
-    cargo build -p corsair-stream
-    local program="${CARGO_TARGET_DIR:-target}/debug/corsair-stream"
-    ci/stream/clients.py "$program"
-    ci/stream/delay.py "$program"
-    ci/stream/join.py "$program" 20000
-    # 500 kills with each durability; the files must equal the files of an uninterrupted run, byte for byte.
-    STREAM_KILLS=500 cargo test -p corsair-stream --test streams kills
+    ci/stream.sh
 }
 
 # Real systems to write to; not among all steps, because it fetches 150 MB the first time.

@@ -12,17 +12,21 @@
 
 mod actors;
 mod checkpointing;
+mod endpoints;
 mod entrance;
 mod options;
 mod plan;
 mod routes;
 mod saved;
+mod sources;
 mod status;
 mod task;
 mod write;
 mod write_log;
 
-pub use options::{AlertLogs, EngineOptions, TaskOptions};
+pub(crate) use endpoints::Endpoint;
+pub use endpoints::{EndpointError, Endpoints};
+pub use options::{AlertLogs, EngineOptions, SinkDisk, TaskOptions};
 pub use saved::{EngineSnapshot, SavedError};
 pub(crate) use status::escaped;
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
@@ -76,6 +80,8 @@ struct EngineState {
     position: AtomicU64,
     /// The log position of the restored state.
     restored: Mutex<LogPlace>,
+    /// Where each source continues; changed while `order` is held.
+    sources: Mutex<BTreeMap<String, i64>>,
     closed: AtomicBool,
     /// True if nodes save their state when their inputs end.
     suspended: Arc<AtomicBool>,
@@ -130,6 +136,16 @@ pub enum TaskError {
         node: Arc<str>,
         /// The URL.
         url: Arc<str>,
+    },
+    /// A node posts to an endpoint that the server does not have.
+    #[error(
+        "`{node}` posts to the endpoint '{endpoint}', and there is none; define it in the file of `--endpoints FILE`"
+    )]
+    Endpoint {
+        /// The name of the node.
+        node: Arc<str>,
+        /// The name of the endpoint.
+        endpoint: Arc<str>,
     },
     /// The name of a task cannot be part of a URL.
     #[error(
@@ -189,6 +205,7 @@ impl Engine {
             live: AtomicBool::new(false),
             position: AtomicU64::new(0),
             restored: Mutex::default(),
+            sources: Mutex::default(),
             routes: RwLock::default(),
             tasks: RwLock::default(),
             commands,
@@ -254,13 +271,12 @@ impl Engine {
         origin: Option<TaskOrigin>,
     ) -> Result<(), TaskError> {
         let shared = &self.shared;
-        if !is_name(name) {
-            return Err(TaskError::Name(name.into()));
-        }
+        check_name(name)?;
         if !cfg!(feature = "tls") {
             refuse_tls(&pipeline)?;
         }
         shared.options.alert_logs.check(&pipeline)?;
+        known_endpoints(&pipeline, &shared.options.endpoints)?;
         let mut tasks = shared.tasks.write();
         if shared.closed.load(Ordering::SeqCst) {
             return Err(TaskError::Closed);
@@ -295,6 +311,12 @@ impl Engine {
             since: task.since.load(Ordering::Relaxed),
             ..task.origin.clone()
         })
+    }
+
+    /// Returns the creation time of a task in nanoseconds since 1970.
+    pub(crate) fn created(&self, name: &str) -> Option<i64> {
+        let tasks = self.shared.tasks.read();
+        tasks.get(name).map(|task| task.origin.created)
     }
 
     /// Deletes a task: the contents of its edges are dropped, and it gets no more points. Returns when all its nodes
@@ -440,6 +462,7 @@ impl Engine {
             tasks,
             log: shared.log.rest(),
             place: shared.place(),
+            sources: shared.sources.lock().clone(),
         }
     }
 
@@ -460,6 +483,7 @@ impl Engine {
             .position
             .store(saved.place.position, Ordering::SeqCst);
         shared.raise_generation(saved.place.generation);
+        *shared.sources.lock() = saved.sources;
         *shared.restored.lock() = saved.place;
     }
 
@@ -584,10 +608,23 @@ fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
             .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
     };
     for node in pipeline.nodes() {
-        let mut urls = node.what.definition().urls().iter();
+        let mut urls = node.what.definition().urls().into_iter();
         if let Some(url) = urls.find(|url| secure(url)) {
             let (node, url) = (node.name.clone(), url.clone());
             return Err(TaskError::Tls { node, url });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a pipeline that posts to an endpoint that the server does not have.
+fn known_endpoints(pipeline: &Pipeline, endpoints: &Endpoints) -> Result<(), TaskError> {
+    for node in pipeline.nodes() {
+        for name in node.what.definition().receivers() {
+            if endpoints.get(name).is_none() {
+                let (node, endpoint) = (node.name.clone(), name.clone());
+                return Err(TaskError::Endpoint { node, endpoint });
+            }
         }
     }
     Ok(())
@@ -599,6 +636,14 @@ fn file_lengths(pipeline: &Pipeline) -> BTreeMap<String, u64> {
     let files = nodes.flat_map(|node| node.what.definition().files());
     let length = |path: &str| std::fs::metadata(path).map_or(0, |data| data.len());
     files.map(|path| (path.to_string(), length(path))).collect()
+}
+
+/// Refuses a name that no task can have.
+pub(crate) fn check_name(name: &str) -> Result<(), TaskError> {
+    match is_name(name) {
+        true => Ok(()),
+        false => Err(TaskError::Name(name.into())),
+    }
 }
 
 /// True if a name needs no escaping in a URL.

@@ -54,6 +54,7 @@ pub(crate) use call::written;
 pub(crate) use display::{Level, UNITS, is_reserved, is_word_part, is_word_start};
 pub(crate) use display::{write_duration, write_key, write_quoted};
 pub use pattern::{Pattern, PatternError};
+pub(crate) use time::written_time;
 
 use crate::{Kind, Value};
 use std::sync::Arc;

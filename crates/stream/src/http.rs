@@ -10,6 +10,7 @@
 //! | `DELETE /tasks/{name}` | aborts it: 204 |
 //! | `GET /tasks/{name}/{endpoint}` | what an `http_out` shows |
 //! | `GET /metrics` | counters for Prometheus |
+//! | `/kapacitor/v1/tasks`, `/kapacitor/v1/ping` | tasks for the command line of kapacitor |
 //! | `POST /api/v2/write?bucket=&org=&precision=` | the same; a bucket is `database` or `database/policy` |
 //! | `GET /ping`, `GET /health` | 204, and that all is well; no token is asked for |
 //! | `GET` or `POST /query?q=` | an empty result for what clients ask before they write; else 400 |
@@ -22,11 +23,13 @@ mod access;
 mod answer;
 mod body;
 mod influx;
+mod kapacitor;
 mod metrics;
 mod page;
 mod refusal;
 mod serve;
 mod tasks;
+mod tls;
 mod unread;
 mod write;
 
@@ -43,6 +46,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 pub use serve::{Limits, serve};
+pub use tls::{Tls, TlsError};
 
 /// Access control and time limits of HTTP.
 #[derive(Clone, Debug)]
@@ -79,6 +83,7 @@ struct Server {
     answers: Arc<Semaphore>,
     /// Held while a long answer is made.
     making: Arc<Semaphore>,
+    disabled: kapacitor::Disabled,
 }
 
 /// Returns the HTTP routes of an engine, with the default [`HttpOptions`].
@@ -94,6 +99,7 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
         memory: Arc::new(memory),
         answers: Arc::new(Semaphore::new(answer::permits(usize::MAX, &options))),
         making: Arc::new(Semaphore::new(1)),
+        disabled: kapacitor::Disabled::of(options.store.as_ref()),
         options: Arc::new(options),
     };
     Router::new()
@@ -103,6 +109,16 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
         .route("/tasks", get(tasks::list).post(tasks::add))
         .route("/tasks/{name}", get(tasks::show).delete(tasks::delete))
         .route("/tasks/{name}/{endpoint}", get(tasks::endpoint))
+        .route(
+            "/kapacitor/v1/tasks",
+            get(kapacitor::list).post(kapacitor::define),
+        )
+        .route(
+            "/kapacitor/v1/tasks/{name}",
+            get(kapacitor::show)
+                .patch(kapacitor::change)
+                .delete(kapacitor::delete),
+        )
         .route("/metrics", get(metrics::metrics))
         .route("/", get(page::page))
         .route("/style.css", get(page::style))
@@ -113,6 +129,7 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
             access::check,
         ))
         .route("/ping", get(influx::ping))
+        .route("/kapacitor/v1/ping", get(influx::ping))
         .route("/health", get(influx::health))
         .layer(middleware::map_response(influx::version))
         .layer(middleware::from_fn(unread::close))
@@ -123,7 +140,7 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
 
 async fn unknown(uri: Uri) -> Refusal {
     let message = format!(
-        "there is nothing at {}; there are /write, /api/v2/write, /query, /tasks, /metrics, /health and /ping",
+        "there is nothing at {}; there are /write, /api/v2/write, /query, /tasks, /metrics, /kapacitor/v1/tasks, /health and /ping",
         uri.path()
     );
     Refusal::new(StatusCode::NOT_FOUND, "unknown_path", message)

@@ -21,6 +21,8 @@ pub mod flags;
 mod hash;
 pub mod http;
 mod json;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod language;
 pub mod line;
 mod node;

@@ -12,11 +12,14 @@ pub(crate) mod definition;
 pub(crate) mod evaluate;
 pub(crate) mod faults;
 pub(crate) mod latest;
+pub(crate) mod memory;
 pub(crate) mod operator;
+pub(crate) mod post;
 pub(crate) mod queue;
 pub(crate) mod retain;
 pub(crate) mod series;
 pub(crate) mod sink;
+pub(crate) mod spill;
 pub(crate) mod state;
 
 pub(crate) use counter::{Counter, Counters};

@@ -3,17 +3,18 @@
 //! To add one, write its file and add a line to the list below; `ARCHITECTURE.md` has the recipe.
 
 macro_rules! kinds {
-    ($($module:ident),* $(,)?) => {
-        $(pub(crate) mod $module;)*
+    ($($(#[$feature:meta])? $module:ident),* $(,)?) => {
+        $($(#[$feature])? pub(crate) mod $module;)*
 
         /// All kinds of nodes, in the order in which they are listed to users.
-        pub(crate) static KINDS: &[&Kind] = &[$(&$module::KIND),*];
+        pub(crate) static KINDS: &[&Kind] = &[$($(#[$feature])? &$module::KIND),*];
     };
 }
 
 kinds! {
-    from, filter, group_by, window, aggregate, eval, default, delete, derivative, running, state, change_detect, sample,
+    from, filter, group_by, window, aggregate, top, holt_winters, eval, default, delete, derivative, running, state, change_detect, sample,
     shift, flatten, combine, stats, deadman, union, join, alert, log, http_out, http_post,
+    influxdb_out, #[cfg(feature = "kafka")] kafka_out,
 }
 
 /// Windows with Kapacitor's semantics: `window` without a period in its parentheses.
@@ -35,17 +36,23 @@ pub(crate) mod definitions {
     pub use super::filter::Where;
     pub use super::flatten::Flatten;
     pub use super::group_by::GroupBy;
+    pub use super::holt_winters::HoltWinters;
     pub use super::http_out::HttpOut;
     pub use super::http_post::HttpPost;
+    pub use super::influxdb_out::InfluxdbOut;
     pub use super::join::{Fill, Join};
+    #[cfg(feature = "kafka")]
+    pub use super::kafka_out::KafkaOut;
     pub use super::log::Log;
     pub use super::running::{Running, RunningFunction};
     pub use super::sample::Sample;
     pub use super::shift::Shift;
     pub use super::state::TrackState;
     pub use super::stats::Stats;
+    pub use super::top::Top;
     pub use super::union::Union;
     pub use super::window::Window;
+    pub use crate::node::post::PostTo;
 }
 
 use crate::node::Kind;

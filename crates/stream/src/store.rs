@@ -32,10 +32,13 @@ struct TaskFile {
     origin: Option<TaskOrigin>,
     /// The CRC-32 of the text; missing in files that were written by hand.
     checksum: Option<u32>,
+    /// True for a task that does not run.
+    #[serde(default)]
+    disabled: bool,
 }
 
 /// A stored task.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StoredTask {
     /// The text of the task.
     pub text: String,
@@ -43,6 +46,8 @@ pub struct StoredTask {
     pub options: TaskOptions,
     /// The origin of the task, if the file contains it.
     pub origin: Option<TaskOrigin>,
+    /// False for a task that is defined and does not run.
+    pub enabled: bool,
 }
 
 /// A stored task, or the reason why its file cannot be used.
@@ -123,6 +128,7 @@ impl Store {
             overflow: task.options.overflow.to_string(),
             origin: task.origin.clone(),
             checksum: Some(crc32fast::hash(task.text.as_bytes())),
+            disabled: !task.enabled,
         };
         let json = serde_json::to_vec_pretty(&file).map_err(io::Error::other)?;
         write_whole(&self.task(name), &json)
@@ -220,6 +226,7 @@ fn read_task(path: &Path) -> Result<StoredTask, StoreError> {
         text: file.text,
         options,
         origin: file.origin,
+        enabled: !file.disabled,
     })
 }
 

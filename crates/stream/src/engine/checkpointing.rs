@@ -36,7 +36,7 @@ impl Engine {
     pub async fn checkpoint(&self) -> EngineSnapshot {
         let shared = &self.shared;
         let (barrier, reports) = Barrier::new();
-        let (tasks, place) = {
+        let (tasks, place, sources) = {
             let _order = shared.order.write();
             // Read before the list of tasks, because a task that replaces another one later has a later generation.
             let place = shared.place();
@@ -44,7 +44,7 @@ impl Engine {
             for entrance in tasks.iter().flat_map(|task| &task.entrances) {
                 entrance.give_barrier(barrier.clone(), &shared.io);
             }
-            (tasks, place)
+            (tasks, place, shared.sources.lock().clone())
         };
         drop(barrier);
         let reports = reports.await.unwrap_or_default();
@@ -74,6 +74,7 @@ impl Engine {
             tasks: saved,
             log: shared.log.rest(),
             place,
+            sources,
         }
     }
 
@@ -91,8 +92,12 @@ impl Engine {
         queues.try_for_each(Queue::sync)
     }
 
-    /// Removes the part of the log that a checkpoint makes superfluous. Call it when the checkpoint is on disk.
+    /// Removes the parts of the log and of the disk buffers that a checkpoint makes superfluous. Call it when the
+    /// checkpoint is on disk.
     pub fn discard_log(&self, position: u64) {
+        for task in self.shared.tasks() {
+            task.queues().for_each(Queue::discard_saved);
+        }
         if let Some(log) = self.shared.write_log.get() {
             log.discard_through(position);
         }

@@ -1,6 +1,6 @@
 //! Options and limits of an engine and its tasks.
 
-use super::TaskError;
+use super::{Endpoints, TaskError};
 use crate::node::series::Limits;
 use crate::nodes::log::LogTarget;
 use crate::pipeline::Pipeline;
@@ -33,6 +33,10 @@ pub struct EngineOptions {
     pub task_memory: usize,
     /// The maximum bytes in the queue of an `http_post`, and in the queue of the log.
     pub sink_memory: usize,
+    /// The disk buffers of sinks; `None`: a full queue has the memory above, and a receiver that is down loses posts.
+    pub sink_disk: Option<SinkDisk>,
+    /// Receivers that tasks name.
+    pub endpoints: Endpoints,
     /// The time limit for the receiver of an `http_post`.
     pub post_timeout: Duration,
     /// The maximum number of groups that a node remembers.
@@ -67,6 +71,8 @@ impl Default for EngineOptions {
             max_line: 1 << 20,
             task_memory: 64 << 20,
             sink_memory: 16 << 20,
+            sink_disk: None,
+            endpoints: Endpoints::default(),
             post_timeout: Duration::from_secs(10),
             max_series: 1_000_000,
             max_points: 10_000_000,
@@ -103,6 +109,15 @@ impl fmt::Debug for EngineOptions {
             .field("default_policy", &self.default_policy)
             .finish_non_exhaustive()
     }
+}
+
+/// The disk buffers of sinks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkDisk {
+    /// The directory, which belongs to the engine.
+    pub directory: PathBuf,
+    /// The maximum bytes of bodies that wait on disk, for each sink.
+    pub bytes: u64,
 }
 
 /// The files that alerts may write. The text of a task names the file, so anyone who may add a task chooses

@@ -79,6 +79,8 @@ pub(super) fn plan(
                 overflow: options.overflow,
                 log: &shared.log,
                 log_overflow: shared.options.log_overflow,
+                endpoints: &shared.options.endpoints,
+                disk: shared.options.sink_disk.as_ref(),
             },
             io: &shared.io,
         };

@@ -14,6 +14,8 @@ pub struct EngineSnapshot {
     /// Lines that have not been logged.
     pub(super) log: Vec<Undelivered>,
     pub(super) place: LogPlace,
+    /// Where each source continues.
+    pub(super) sources: BTreeMap<String, i64>,
 }
 
 /// A position in the write-ahead log.
@@ -49,7 +51,7 @@ pub enum SavedError {
     Damaged,
 }
 
-const FORMAT: &[u8] = b"corsair-stream saved 4\n";
+const FORMAT: &[u8] = b"corsair-stream saved 5\n";
 
 impl EngineSnapshot {
     /// Returns the position of the last write in the log whose points are included; 0 without a log.

@@ -93,6 +93,8 @@ pub(crate) struct ParsedWrite {
     generation: u64,
     /// The log entry; empty without a log.
     pub(super) entry: Vec<u8>,
+    /// The source of the lines, and where it continues.
+    pub(super) source: Option<(Arc<str>, i64)>,
 }
 
 impl ParsedWrite {
@@ -251,6 +253,7 @@ impl Engine {
             written,
             generation: routes.generation,
             entry: Vec::new(),
+            source: None,
         })
     }
 }
@@ -278,6 +281,9 @@ impl EngineState {
             let block = &parsed.blocks[place].0;
             let bytes = block.bytes() / block.rows().max(1) * rows.len();
             give(block, rows, bytes, &parsed.takers_of_all);
+        }
+        if let Some((source, next)) = parsed.source {
+            self.sources.lock().insert(source.to_string(), next);
         }
         parsed.written
     }

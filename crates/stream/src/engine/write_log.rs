@@ -91,6 +91,20 @@ pub(super) fn entry(
     postcard::to_allocvec(&entry).expect("plain data can be written")
 }
 
+/// Puts the position of a source before an entry, as an entry without a database, which counts with the one behind it.
+pub(super) fn mark_source(entry: &mut Vec<u8>, source: &str, next: i64) {
+    let mark = Entry {
+        database: "".into(),
+        policy: source.into(),
+        unit: next,
+        now: 0,
+        generation: 0,
+        lines: b"",
+    };
+    let mark = postcard::to_allocvec(&mark).expect("plain data can be written");
+    entry.splice(0..0, mark);
+}
+
 /// An open log. The thread ends when this is dropped or closed.
 #[derive(Debug)]
 pub(super) struct WriteLog {
@@ -232,9 +246,15 @@ impl Engine {
         mut bytes: &[u8],
     ) -> Result<(), String> {
         for position in first..first + u64::from(count) {
-            let (entry, rest) = postcard::take_from_bytes::<Entry<'_>>(bytes)
-                .map_err(|error| format!("entry {position} cannot be read: {error}"))?;
-            bytes = rest;
+            let (mut entry, source);
+            (entry, bytes) = read_entry(bytes, position)?;
+            source = entry
+                .database
+                .is_empty()
+                .then(|| (Arc::from(&*entry.policy), entry.unit));
+            if source.is_some() {
+                (entry, bytes) = read_entry(bytes, position)?;
+            }
             if position <= after {
                 continue;
             }
@@ -248,6 +268,7 @@ impl Engine {
             let mut parsed = self
                 .parse_at(&to, entry.lines, entry.now, |_| true)
                 .expect("it may take as much memory as it needs");
+            parsed.source = source;
             parsed.retain(|taker| taker.since() <= entry.generation);
             while let Err(error) = self.shared.wait_for_capacity(&parsed).await {
                 if error == WriteError::Closed {
@@ -261,6 +282,12 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Reads an entry, and returns it with the bytes behind it.
+fn read_entry(bytes: &[u8], position: u64) -> Result<(Entry<'_>, &[u8]), String> {
+    postcard::take_from_bytes(bytes)
+        .map_err(|error| format!("entry {position} cannot be read: {error}"))
 }
 
 /// Returns a random number that identifies a log.

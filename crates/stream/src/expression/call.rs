@@ -180,6 +180,12 @@ functions! {
     Replace "strReplace" Values(4, replace);
     /// In the second string, replaces all matches of the pattern (the first argument) with the third string.
     RegexReplace "regexReplace" Rows(3);
+    /// The number of points so far, this one included.
+    PointCount "count" Rows(0);
+    /// The distance from the mean of the values so far, in standard deviations.
+    Sigma "sigma" Rows(1);
+    /// The difference between the largest and the smallest value so far.
+    Spread "spread" Rows(1);
     /// The present time in nanoseconds.
     Now "now" Rows(0);
     /// A time in nanoseconds, as an integer.
@@ -211,6 +217,15 @@ impl Function {
     pub fn named(name: &str) -> Option<Function> {
         let mut all = Function::ALL.iter();
         all.find(|function| function.name() == name).copied()
+    }
+
+    /// True if its result depends on the points before. Only `eval` and `where` have such functions; elsewhere they have
+    /// no value.
+    pub fn remembers(self) -> bool {
+        matches!(
+            self,
+            Function::PointCount | Function::Sigma | Function::Spread
+        )
     }
 
     /// Returns the number of arguments of the function.
@@ -354,6 +369,7 @@ pub(super) fn call<'a>(
     rows: &'a Rows,
 ) -> Result<Vector<'a>, ExpressionError> {
     match (function, arguments) {
+        (function, _) if function.remembers() => return Ok(Vector::Missing),
         (Function::Now, _) => return Ok(Vector::Constant(Value::Integer(now()))),
         (Function::IsPresent, [Expression::Key(name)]) => {
             let Some(column) = block.column(name) else {

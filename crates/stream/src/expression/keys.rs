@@ -48,6 +48,15 @@ impl Expression {
         found
     }
 
+    /// True if it contains a function that remembers points.
+    pub(crate) fn remembers(&self) -> bool {
+        let mut found = false;
+        self.visit(|part, _| {
+            found |= matches!(part, Expression::Call(function, _) if function.remembers());
+        });
+        found
+    }
+
     /// Calls `each` with every part and its depth, operators before operands, from left to right.
     fn visit<'a>(&'a self, mut each: impl FnMut(&'a Expression, Depth)) {
         let mut pending = vec![(self, Depth::default())];

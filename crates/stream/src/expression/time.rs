@@ -44,6 +44,14 @@ impl Calendar {
     }
 }
 
+/// Writes a time in nanoseconds since 1970 as RFC 3339 does, in UTC and in seconds.
+pub(crate) fn written_time(nanos: i64) -> String {
+    let at = Calendar::of(nanos);
+    let (year, month, day) = (at.year, at.month, at.day);
+    let (hour, minute, second) = (at.hour, at.minute, at.second);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

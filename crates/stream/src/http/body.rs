@@ -177,16 +177,22 @@ pub(super) fn is_packed(headers: &HeaderMap) -> Result<bool, Refusal> {
 /// Unpacks a body, if there is memory for it. A large body takes long, so do not call it on threads that serve
 /// requests.
 pub(super) fn unpack(packed: &[u8], reserved: &mut Reserved) -> Result<Bytes, Refusal> {
-    let mut unpacked = Vec::new();
+    let mut unpacked: Vec<u8> = Vec::new();
     let mut decoder = MultiGzDecoder::new(packed);
     let before = reserved.bytes;
     let limit = reserved.limit;
     // The memory of the packed body stays reserved.
     reserved.limit = limit.saturating_add(before);
     loop {
-        reserved
-            .try_grow((before + unpacked.len() + STEP).min(reserved.limit))
-            .map_err(|_| busy())?;
+        // The buffer is reserved as it is allocated, so that the reservation is what the body takes.
+        let needed = unpacked.len() + STEP;
+        if needed > unpacked.capacity() {
+            let doubled = (unpacked.capacity() * 2).min(limit + STEP).max(needed);
+            reserved
+                .try_grow((before + doubled).min(reserved.limit))
+                .map_err(|_| busy())?;
+            unpacked.reserve_exact(doubled - unpacked.len());
+        }
         let read = decoder
             .by_ref()
             .take(STEP as u64)

@@ -32,6 +32,7 @@ pub(super) async fn version(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert("x-influxdb-version", HeaderValue::from_static(VERSION));
     headers.insert("x-influxdb-build", HeaderValue::from_static("OSS"));
+    headers.insert("x-kapacitor-version", HeaderValue::from_static(VERSION));
     response
 }
 

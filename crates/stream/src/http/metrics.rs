@@ -119,8 +119,20 @@ impl Collector for Counts {
         let nodes = tasks
             .iter()
             .flat_map(|task| task.nodes.iter().map(move |node| (task, node)));
+        let waiting = nodes.clone().flat_map(|(task, node)| {
+            let counters = node.counters.iter();
+            let on_disk = counters.filter(|(counter, _)| *counter == "on_disk");
+            on_disk.map(move |(_, value)| {
+                let labels = vec![("task", &*task.name), ("node", &*node.name)];
+                (labels, *value)
+            })
+        });
+        let help = "Bodies that wait in the disk buffer of a sink";
+        family(encoder, ("sink_on_disk", help, MetricType::Gauge), waiting)?;
         let samples = nodes.flat_map(|(task, node)| {
-            node.counters.iter().map(move |(counter, value)| {
+            let counters = node.counters.iter();
+            let counted = counters.filter(|(counter, _)| *counter != "on_disk");
+            counted.map(move |(counter, value)| {
                 let labels = vec![
                     ("task", &*task.name),
                     ("node", &*node.name),

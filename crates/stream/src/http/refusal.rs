@@ -68,6 +68,9 @@ impl From<TaskError> for Refusal {
                 .with("line", error.line())
                 .with("column", error.column()),
             TaskError::Tls { .. } => Refusal::new(StatusCode::BAD_REQUEST, "tls", message),
+            TaskError::Endpoint { .. } => {
+                Refusal::new(StatusCode::BAD_REQUEST, "endpoint", message)
+            }
             TaskError::AlertLog { .. } => Refusal::new(StatusCode::FORBIDDEN, "alert_log", message),
             TaskError::Name(_) => Refusal::new(StatusCode::BAD_REQUEST, "name", message),
             TaskError::TooMany(_) => {

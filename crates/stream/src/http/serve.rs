@@ -1,5 +1,6 @@
 //! Connections: accepted up to a limit, each with its own task and time limits.
 
+use super::tls::Tls;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
@@ -20,7 +21,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tower::ServiceExt;
 
 /// The limits of connections.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// The maximum number of connections; a further one is answered with 503 and closed.
     pub connections: usize,
@@ -30,6 +31,8 @@ pub struct Limits {
     pub write: Duration,
     /// The time limit for running requests at shutdown.
     pub grace: Duration,
+    /// The certificate, if connections use TLS.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Limits {
@@ -39,6 +42,7 @@ impl Default for Limits {
             head: Duration::from_secs(60),
             write: Duration::from_secs(30),
             grace: Duration::from_secs(3),
+            tls: None,
         }
     }
 }
@@ -72,7 +76,7 @@ pub async fn serve(
         };
         match room.clone().try_acquire_owned() {
             Ok(permit) => {
-                let connection = connection(stream, router.clone(), limits, stopped.clone());
+                let connection = accept(stream, router.clone(), limits.clone(), stopped.clone());
                 connections.spawn(async move {
                     connection.await;
                     drop(permit);
@@ -88,13 +92,24 @@ pub async fn serve(
     connections.shutdown().await;
 }
 
-async fn connection(
-    stream: TcpStream,
+/// Serves a connection, after the TLS handshake if there is a certificate.
+async fn accept(stream: TcpStream, router: Router, limits: Limits, stopped: watch::Receiver<bool>) {
+    let _ = stream.set_nodelay(true);
+    let Some(tls) = &limits.tls else {
+        return connection(stream, router, &limits, stopped).await;
+    };
+    // A handshake is a part of the head of a request.
+    if let Ok(Ok(stream)) = timeout(limits.head, tls.accept(stream)).await {
+        connection(stream, router, &limits, stopped).await;
+    }
+}
+
+async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
     router: Router,
-    limits: Limits,
+    limits: &Limits,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: Request<Incoming>| {
         router.clone().oneshot(request.map(Body::new))
     });
@@ -136,16 +151,16 @@ async fn turn_away(mut stream: TcpStream, most: usize) {
 }
 
 /// A socket whose writes have a time limit.
-struct TimedWrites {
-    stream: TcpStream,
+struct TimedWrites<S> {
+    stream: S,
     time: Duration,
     /// Set while a write waits.
     deadline: Pin<Box<Sleep>>,
     waiting: bool,
 }
 
-impl TimedWrites {
-    fn new(stream: TcpStream, time: Duration) -> TimedWrites {
+impl<S> TimedWrites<S> {
+    fn new(stream: S, time: Duration) -> TimedWrites<S> {
         TimedWrites {
             stream,
             time,
@@ -171,7 +186,7 @@ impl TimedWrites {
     }
 }
 
-impl AsyncRead for TimedWrites {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedWrites<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -181,7 +196,7 @@ impl AsyncRead for TimedWrites {
     }
 }
 
-impl AsyncWrite for TimedWrites {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedWrites<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -16,7 +16,7 @@ use std::io;
 use std::num::NonZeroUsize;
 
 /// The largest description of a task, in bytes.
-const MAX_TASK: usize = 1 << 20;
+pub(super) const MAX_TASK: usize = 1 << 20;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +65,7 @@ pub(super) async fn add(
     let status = to_its_end(async move {
         let NewTask { name, text, .. } = new;
         server.engine.add(&name, &text, options).await?;
+        server.disabled.remove(&name);
         if let Some(store) = server.options.store.clone() {
             let stored = {
                 let origin = server.engine.origin(&name);
@@ -72,6 +73,7 @@ pub(super) async fn add(
                     text,
                     options,
                     origin,
+                    enabled: true,
                 };
                 let name = name.clone();
                 blocking(move || store.put(&name, &task)).await
@@ -113,7 +115,9 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, Refusal> {
     let Path(name) = name.map_err(bad_path)?;
     to_its_end(async move {
-        server.engine.delete(&name).await?;
+        if !server.disabled.remove(&name) {
+            server.engine.delete(&name).await?;
+        }
         if let Some(store) = server.options.store.clone() {
             let removed = blocking(move || store.remove(&name)).await;
             removed.map_err(|error| not_stored(&error))?;
@@ -142,22 +146,24 @@ pub(super) async fn endpoint(
 }
 
 /// Runs `work` to its end, even if the client disconnects.
-async fn to_its_end<T: Send + 'static>(
+pub(super) async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
 ) -> Result<T, Refusal> {
     tokio::spawn(work).await.unwrap_or_else(|_| Err(internal()))
 }
 
-async fn blocking(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+pub(super) async fn blocking(
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<()> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(io::Error::other("the thread that wrote it has panicked")))
 }
 
-fn bad_path(error: PathRejection) -> Refusal {
+pub(super) fn bad_path(error: PathRejection) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "path", error.body_text())
 }
 
-fn not_stored(error: &io::Error) -> Refusal {
+pub(super) fn not_stored(error: &io::Error) -> Refusal {
     let message = format!("the data directory cannot be written: {error}");
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "data", message)
 }

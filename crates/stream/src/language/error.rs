@@ -72,6 +72,34 @@ pub enum Problem {
         /// The feature to use instead, as a part of the message.
         instead: &'static str,
     },
+    /// A topic of Kafka is not written as brokers and a name.
+    #[cfg(feature = "kafka")]
+    #[error(transparent)]
+    Kafka(crate::kafka::KafkaTopicError),
+    /// A precision is unknown.
+    #[error("'{0}' is not a precision; expected ns, us, ms, s, m or h")]
+    Precision(String),
+    /// A property of a post stands before the post.
+    #[error("`.{property}` belongs to a post: write it after `.post('URL')`")]
+    BeforePost {
+        /// The name of the property.
+        property: &'static str,
+    },
+    /// The policy of a sink is unknown.
+    #[error(
+        "'{0}' is not a policy of a full queue; expected 'block', 'drop_oldest' or 'drop_newest'"
+    )]
+    Overflow(String),
+    /// A property has too few or too many values.
+    #[error("`{property}` takes {expected} strings, not {found}")]
+    Values {
+        /// The name of the property.
+        property: &'static str,
+        /// The number of values that it takes.
+        expected: usize,
+        /// The number of values in the text.
+        found: usize,
+    },
     /// The expression is too deep or too long.
     #[error(
         "operators are nested more than {} deep, or more than {} follow one another",

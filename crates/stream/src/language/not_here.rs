@@ -12,19 +12,16 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "there is no database to query; send the points to /write and begin with `stream`",
     ),
     (
-        "bottom",
-        "lists of the smallest points are missing; `min` selects one, `percentile` one by its rank",
-    ),
-    (
         "dbrp",
         "a task takes the points that its `from` names: `stream | from().database('DB').retentionPolicy('RP')`",
     ),
     ("ec2Autoscale", SCALE),
-    ("holtWinters", FORECAST),
-    ("holtWintersWithFit", FORECAST),
-    ("influxdbOut", DATABASE),
-    ("influxDBOut", DATABASE),
     ("k8sAutoscale", SCALE),
+    #[cfg(not(feature = "kafka"))]
+    (
+        "kafka_out",
+        "this program was built without Kafka; build it with `--features corsair-stream/kafka`",
+    ),
     (
         "kapacitorLoopback",
         "a task cannot write points of its own; let the receiver of an `http_post` send them to /write",
@@ -43,10 +40,6 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "no files are read; `default` gives fields and tags to points without them",
     ),
     ("swarmAutoscale", SCALE),
-    (
-        "top",
-        "lists of the largest points are missing; `max` selects one, `percentile` one by its rank",
-    ),
     (
         "trickle",
         "windows do not become single points again; aggregate them, or leave out the `window`",
@@ -91,14 +84,6 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ("zenoss", HANDLER),
     ("tcp", HANDLER),
     (
-        "endpoint",
-        "there is no file with endpoints; write the URL: `http_post('http://…')`, `.post('http://…')`",
-    ),
-    (
-        "header",
-        "posts have no headers of one's own; a proxy before the receiver may add them",
-    ),
-    (
         "captureResponse",
         "answers are not logged; those that refuse are counted as `failed`",
     ),
@@ -122,9 +107,6 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
 
 /// The messages for missing functions of expressions.
 pub(crate) const FUNCTIONS_NOT_HERE: &[(&str, &str)] = &[
-    ("count", MEMORY),
-    ("sigma", MEMORY),
-    ("spread", MEMORY),
     (
         "rand",
         "the same points have the same results; write a random field with the points",
@@ -149,12 +131,8 @@ pub(crate) const FUNCTIONS_NOT_HERE: &[(&str, &str)] = &[
     ("yn", SPECIAL),
 ];
 
-const MEMORY: &str = "expressions have no memory of the points before; use a `window`";
 const SPECIAL: &str = "special functions are missing; compute them where the points are written";
 const SCALE: &str = "nothing is scaled from here; let the receiver of an `http_post` do it";
-const FORECAST: &str = "there are no forecasts; `http_post` the points to what computes them";
-const DATABASE: &str =
-    "no database is written to; `http_post` the points to a program that writes them";
 const TIMES: &str = "times stay what they are; round them where the points are written";
 const HANDLER: &str =
     "alerts go to `.log('PATH')` and `.post('URL')`; let the receiver of the post pass them on";

@@ -239,7 +239,11 @@ pub(crate) async fn operate(
 ) -> Option<State> {
     let mut out = Vec::new();
     let mut clock = operator.clock();
+    let queues = operator.queues();
     loop {
+        for queue in &queues {
+            queue.has_room(|| ending() == Ending::Aborted).await;
+        }
         match next(&mut inputs, clock.as_mut()).await {
             NodeInput::Arrived(Arrival::FlowElement(input, sent)) => {
                 for part in parts(sent.flow, operator.most_rows()) {
@@ -263,7 +267,7 @@ pub(crate) async fn operate(
         }
     }
     if ending() != Ending::Aborted {
-        for queue in operator.queues() {
+        for queue in &queues {
             queue.drained().await;
         }
     }

@@ -15,6 +15,11 @@ impl Counter {
         self.0.fetch_add(more as u64, Ordering::Relaxed);
     }
 
+    /// Sets the number, which is then that of things that exist now.
+    pub(crate) fn set(&self, number: u64) {
+        self.0.store(number, Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -8,9 +8,11 @@ use super::counter::Counters;
 use super::faults::Faults;
 use super::latest::LatestByGroup;
 use super::operator::Operator;
-use super::queue::Queue;
+use super::queue::{Counts, Deliver, Queue, SpillTo};
 use super::series::Limits;
 use super::sink::Sink;
+use super::spill::Spill;
+use crate::engine::{Endpoints, SinkDisk};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Program};
 use crate::pipeline::{Rule, Subscription, Writer};
@@ -63,6 +65,11 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
     /// Builds the node.
     fn build(&self, context: &Context<'_>) -> Built;
 
+    /// True if its expressions may have functions that remember the points before.
+    fn remembers(&self) -> bool {
+        false
+    }
+
     /// Returns the points that the node takes from writes, if the node begins a chain.
     fn subscription(&self) -> Option<&Subscription> {
         None
@@ -79,8 +86,13 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
     }
 
     /// Returns the URLs to which the node posts.
-    fn urls(&self) -> &[Arc<str>] {
-        &[]
+    fn urls(&self) -> Vec<&Arc<str>> {
+        Vec::new()
+    }
+
+    /// Returns the names of the server's endpoints to which it posts.
+    fn receivers(&self) -> Vec<&Arc<str>> {
+        Vec::new()
     }
 
     /// Returns the files to which the node appends.
@@ -213,6 +225,36 @@ pub(crate) struct Delivery<'a> {
     pub(crate) log: &'a Queue,
     /// The overflow policy of the log.
     pub(crate) log_overflow: Overflow,
+    /// Receivers that tasks name.
+    pub(crate) endpoints: &'a Endpoints,
+    /// The disk buffers of sinks.
+    pub(crate) disk: Option<&'a SinkDisk>,
+}
+
+/// The most memory of a queue with a disk buffer, because a checkpoint contains it.
+const MEMORY_BESIDE_DISK: usize = 4 << 20;
+
+impl Context<'_> {
+    /// Creates the queue of a receiver outside, with a disk buffer if the engine has them. `place` numbers the queues of
+    /// the node.
+    pub(crate) fn outlet(&self, place: usize, counts: &Counts, deliver: Deliver) -> Queue {
+        let node = self.name.rsplit(':').next().unwrap_or_default();
+        let spill = self.delivery.disk.map(|disk| {
+            let directory = disk
+                .directory
+                .join(&*self.task)
+                .join(format!("{node}-{place}"));
+            SpillTo {
+                spill: Spill::new(directory, disk.bytes),
+                counts: counts.clone(),
+            }
+        });
+        let memory = match spill {
+            None => self.delivery.memory,
+            Some(_) => self.delivery.memory.min(MEMORY_BESIDE_DISK),
+        };
+        Queue::spilling(self.name.clone(), memory, spill, deliver)
+    }
 }
 
 /// A node that is ready to run, with the parts that are used outside of the node.

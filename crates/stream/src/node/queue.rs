@@ -3,9 +3,13 @@
 //! A node never waits for a file, a pipe or a socket. It puts a body into a [`Queue`], which is bounded in
 //! bytes; a separate thread delivers them in order. The thread is started with the first body and ends after
 //! a time without bodies.
+//!
+//! A queue with a disk buffer tries a body until the receiver takes or refuses it, and stores further bodies in a
+//! [`Spill`] when its memory is full.
 
 use super::append::Append;
 use super::counter::{Counter, Counters};
+use super::spill::{SavedSpill, Spill};
 use crate::pending::PendingWrite;
 use corsair::edge::Overflow;
 use parking_lot::{Condvar, Mutex};
@@ -15,7 +19,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// A body that a sink delivers at once.
@@ -45,22 +49,52 @@ pub(crate) struct Counts {
     pub(crate) failed: Counter,
     /// The number of bodies that were dropped because the queue was full.
     pub(crate) dropped: Counter,
+    /// Bodies that wait on disk.
+    pub(crate) on_disk: Counter,
 }
 
 impl Counts {
-    /// Returns the counters with their names.
-    pub(crate) fn named(&self, delivered: &'static str) -> Counters {
-        vec![
+    /// Returns the counters of a queue with their names.
+    pub(crate) fn named(&self, delivered: &'static str, queue: &Queue) -> Counters {
+        let mut counters = vec![
             (delivered, self.delivered.clone()),
             ("failed", self.failed.clone()),
             ("dropped", self.dropped.clone()),
-        ]
+        ];
+        if queue.0.spills {
+            counters.push(("on_disk", self.on_disk.clone()));
+        }
+        counters
     }
 }
 
-/// Delivers a body, waiting if necessary, and returns false if it could not be delivered. The second argument
-/// returns true when the delivery must be abandoned.
-pub(crate) type Deliver = Box<dyn FnMut(&Undelivered, &dyn Fn() -> bool) -> bool + Send>;
+/// The result of an attempt to deliver a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    Delivered,
+    /// The receiver refuses the body, also if it is sent again.
+    Refused,
+    /// The receiver cannot be reached, or may take the body later.
+    Unavailable,
+}
+
+/// Delivers a body, waiting if necessary. The second argument returns true when the delivery must be abandoned.
+pub(crate) type Deliver = Box<dyn FnMut(&Undelivered, &dyn Fn() -> bool) -> Delivery + Send>;
+
+/// The bodies of a queue, for the next start.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct SavedQueue {
+    pub(crate) bodies: Vec<Undelivered>,
+    /// The bodies behind these that wait on disk.
+    spilled: Option<SavedSpill>,
+}
+
+/// The disk buffer of a queue.
+pub(crate) struct SpillTo {
+    pub(crate) spill: Spill,
+    /// The counters of bodies that are read back.
+    pub(crate) counts: Counts,
+}
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -77,6 +111,8 @@ struct Inner {
     deliver: Mutex<Deliver>,
     /// The file to which the queue appends, if any.
     file: Option<Append>,
+    /// True if bodies that do not fit into memory go to disk.
+    spills: bool,
 }
 
 #[derive(Default)]
@@ -89,6 +125,8 @@ struct State {
     /// True while the thread that delivers bodies runs.
     running: bool,
     mode: Mode,
+    /// The disk buffer. If it is not empty, its bodies come after `bodies`.
+    disk: Option<SpillTo>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +141,10 @@ enum Mode {
 
 /// The time without bodies after which the thread ends.
 const IDLE: Duration = Duration::from_secs(5);
+/// The longest pause before a receiver that is unavailable is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The shortest such pause.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,10 +156,24 @@ impl fmt::Debug for Queue {
 impl Queue {
     /// Creates a queue for `limit` bytes, or for one larger body.
     pub(crate) fn new(name: String, limit: usize, deliver: Deliver) -> Queue {
+        Queue::spilling(name, limit, None, deliver)
+    }
+
+    /// Creates a queue for this many bytes, or one body, with or without a disk buffer.
+    pub(crate) fn spilling(
+        name: String,
+        limit: usize,
+        disk: Option<SpillTo>,
+        deliver: Deliver,
+    ) -> Queue {
         Queue(Arc::new(Inner {
             name,
             limit,
-            state: Mutex::default(),
+            spills: disk.is_some(),
+            state: Mutex::new(State {
+                disk,
+                ..State::default()
+            }),
             filled: Condvar::new(),
             drained: Notify::new(),
             deliver: Mutex::new(deliver),
@@ -133,7 +189,10 @@ impl Queue {
             if !appended {
                 to.dropped(body.text.len());
             }
-            appended
+            match appended {
+                true => Delivery::Delivered,
+                false => Delivery::Refused,
+            }
         });
         let mut queue = Queue::new(name, limit, deliver);
         let inner = Arc::get_mut(&mut queue.0).expect("it is new");
@@ -141,9 +200,26 @@ impl Queue {
         queue
     }
 
-    /// Waits until the lines of a file are on disk.
+    /// Waits until the lines of a file, or the bodies of the disk buffer, are on disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
+        let disk = self
+            .0
+            .state
+            .lock()
+            .disk
+            .as_ref()
+            .and_then(|disk| disk.spill.file());
+        if let Some(file) = disk {
+            file?.sync_data()?;
+        }
         self.0.file.as_ref().map_or(Ok(()), Append::sync)
+    }
+
+    /// Removes files of the disk buffer that the last saved state does not need. Call it when that state is on disk.
+    pub(crate) fn discard_saved(&self) {
+        if let Some(disk) = &mut self.0.state.lock().disk {
+            disk.spill.discard();
+        }
     }
 
     /// Returns the length of the file without the undelivered bodies, if the queue appends to a file.
@@ -177,17 +253,11 @@ impl Queue {
                 if state.mode == Mode::Discard {
                     return false;
                 }
-                while overflow == Overflow::DropOldest && !state.has_room(&body, queue.limit) {
-                    let Some(oldest) = state.bodies.pop_front() else {
-                        break;
-                    };
-                    state.bytes -= oldest.text.len();
-                    oldest.counts.dropped.add(oldest.count);
+                if overflow == Overflow::DropOldest {
+                    state.drop_oldest(&body, queue);
                 }
                 if state.has_room(&body, queue.limit) {
-                    state.bytes += body.text.len();
-                    state.bodies.push_back(body);
-                    self.wake(&mut state);
+                    self.store(&mut state, body);
                     return true;
                 }
                 if aborted() {
@@ -202,20 +272,80 @@ impl Queue {
         }
     }
 
-    /// Adds a body without waiting; if the queue is full, counts it as failed.
-    pub(crate) fn offer(&self, body: Body) {
+    /// Adds a body without waiting. If the queue is full, it counts the body as failed, or `overflow` decides for a disk
+    /// buffer: with [`Overflow::Block`] the sender must wait for [`Queue::has_room`] after this call.
+    pub(crate) fn offer(&self, body: Body, overflow: Overflow) {
         let mut state = self.0.state.lock();
         if state.mode == Mode::Discard {
             return;
         }
-        if state.has_room(&body, self.0.limit) {
+        if self.0.spills && overflow == Overflow::DropOldest {
+            state.drop_oldest(&body, &self.0);
+        }
+        let waits = self.0.spills && overflow == Overflow::Block;
+        if waits || state.has_room(&body, self.0.limit) {
             self.note(&body.text);
-            state.bytes += body.text.len();
-            state.bodies.push_back(body);
-            self.wake(&mut state);
+            self.store(&mut state, body);
+        } else if self.0.spills {
+            body.counts.dropped.add(body.count);
         } else {
             body.counts.failed.add(body.count);
         }
+    }
+
+    /// True if bodies that do not fit into memory go to disk.
+    pub(crate) fn spills(&self) -> bool {
+        self.0.spills
+    }
+
+    /// Waits until the disk buffer is not over its limit, or `aborted`.
+    pub(crate) async fn has_room(&self, aborted: impl Fn() -> bool) {
+        if !self.0.spills {
+            return;
+        }
+        loop {
+            let mut room = std::pin::pin!(self.0.drained.notified());
+            room.as_mut().enable();
+            {
+                let state = self.0.state.lock();
+                let over = state
+                    .disk
+                    .as_ref()
+                    .is_some_and(|disk| !disk.spill.has_room(0));
+                if !over || state.mode != Mode::Deliver || aborted() {
+                    return;
+                }
+            }
+            room.await;
+        }
+    }
+
+    /// Stores a body in memory, or on disk if memory is full or other bodies wait on disk.
+    fn store(&self, state: &mut State, body: Body) {
+        let fits = state.fits_in_memory(&body, self.0.limit);
+        if let Some(disk) = &mut state.disk
+            && !(fits && disk.spill.is_empty())
+        {
+            match disk.spill.append(body.number, &body.text) {
+                Ok(()) => {
+                    disk.count();
+                    return self.wake(state);
+                }
+                Err(error) => {
+                    tracing::error!(
+                        "{}: the disk buffer cannot be written: {error}",
+                        self.0.name
+                    );
+                    if !disk.spill.is_empty() {
+                        body.counts.failed.add(body.count);
+                        return;
+                    }
+                }
+            }
+        }
+        state.bytes += body.text.len();
+        state.bodies.push_back(body);
+        self.wake(state);
     }
 
     /// Waits until the queue is empty, or delivery has stopped.
@@ -225,7 +355,7 @@ impl Queue {
             drained.as_mut().enable();
             {
                 let state = self.0.state.lock();
-                let empty = state.bodies.is_empty() && state.current.is_none();
+                let empty = state.is_empty() && state.current.is_none();
                 if empty || state.mode != Mode::Deliver {
                     return;
                 }
@@ -252,12 +382,7 @@ impl Queue {
     /// Returns the bodies that have not been delivered, the oldest first. They include the body that is being
     /// delivered, because it is unknown whether that body has arrived.
     pub(crate) fn rest(&self) -> Vec<Undelivered> {
-        let state = self.0.state.lock();
-        let rest = state.bodies.iter().map(|body| Undelivered {
-            number: body.number,
-            text: body.text.clone(),
-        });
-        state.current.iter().cloned().chain(rest).collect()
+        self.0.state.lock().rest()
     }
 
     /// Records that a text will be appended to the file, if there is one.
@@ -267,19 +392,43 @@ impl Queue {
         }
     }
 
+    /// Returns all bodies that have not been delivered, for the next start.
+    pub(crate) fn save(&self) -> SavedQueue {
+        let mut state = self.0.state.lock();
+        SavedQueue {
+            bodies: state.rest(),
+            spilled: state.disk.as_mut().map(|disk| disk.spill.save()),
+        }
+    }
+
     /// Restores the bodies of the previous engine.
+    pub(crate) fn restore(&self, saved: SavedQueue, counts: &Counts) {
+        let mut state = self.0.state.lock();
+        match (&mut state.disk, saved.spilled) {
+            (Some(disk), Some(spilled)) => {
+                if let Err(error) = disk.spill.restore(spilled) {
+                    tracing::error!("{}: bodies on disk are lost: {error}", self.0.name);
+                }
+                disk.count();
+            }
+            (None, Some(spilled)) if !spilled.is_empty() => {
+                tracing::error!(
+                    "{}: bodies wait on disk, and there is no --sink-disk",
+                    self.0.name
+                );
+            }
+            _ => {}
+        }
+        drop(state);
+        self.refill(saved.bodies, counts);
+    }
+
+    /// Adds bodies of the previous engine.
     pub(crate) fn refill(&self, rest: Vec<Undelivered>, counts: &Counts) {
         let mut state = self.0.state.lock();
-        for Undelivered { number, text } in rest {
-            self.note(&text);
-            state.bytes += text.len();
-            state.bodies.push_back(Body {
-                number,
-                text,
-                count: 1,
-                counts: counts.clone(),
-                pending: None,
-            });
+        for undelivered in rest {
+            self.note(&undelivered.text);
+            state.push(undelivered, counts);
         }
         self.wake(&mut state);
     }
@@ -290,6 +439,10 @@ impl Queue {
         if mode == Mode::Discard {
             state.bodies.clear();
             state.bytes = 0;
+            if let Some(mut disk) = state.disk.take() {
+                disk.spill.remove();
+                disk.counts.on_disk.set(0);
+            }
         }
         drop(state);
         self.0.filled.notify_all();
@@ -298,7 +451,7 @@ impl Queue {
 
     /// Wakes the thread, or starts it if there is none.
     fn wake(&self, state: &mut State) {
-        if state.mode != Mode::Deliver || state.bodies.is_empty() {
+        if state.mode != Mode::Deliver || state.is_empty() {
             return;
         }
         if state.running {
@@ -315,10 +468,86 @@ impl Queue {
     }
 }
 
+impl SpillTo {
+    /// Sets the counter of bodies on disk.
+    fn count(&self) {
+        self.counts.on_disk.set(self.spill.len());
+    }
+}
+
 impl State {
-    /// Stored bodies are not limited.
+    /// True if a body can be stored. Saved bodies are not limited.
     fn has_room(&self, body: &Body, limit: usize) -> bool {
+        let fits = self.fits_in_memory(body, limit);
+        match &self.disk {
+            _ if self.mode != Mode::Deliver => true,
+            None => fits,
+            Some(disk) if disk.spill.is_empty() => true,
+            Some(disk) => disk.spill.has_room(body.text.len()),
+        }
+    }
+
+    fn fits_in_memory(&self, body: &Body, limit: usize) -> bool {
         self.mode != Mode::Deliver || self.bytes == 0 || self.bytes + body.text.len() <= limit
+    }
+
+    /// Returns the bodies in memory that have not been delivered.
+    fn rest(&self) -> Vec<Undelivered> {
+        let rest = self.bodies.iter().map(|body| Undelivered {
+            number: body.number,
+            text: body.text.clone(),
+        });
+        self.current.iter().cloned().chain(rest).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bodies.is_empty() && self.disk.as_ref().is_none_or(|disk| disk.spill.is_empty())
+    }
+
+    fn push(&mut self, Undelivered { number, text }: Undelivered, counts: &Counts) {
+        self.bytes += text.len();
+        self.bodies.push_back(Body {
+            number,
+            text,
+            count: 1,
+            counts: counts.clone(),
+            pending: None,
+        });
+    }
+
+    /// Drops the oldest bodies until this one can be stored. A disk buffer is read in parts of half the memory.
+    fn drop_oldest(&mut self, body: &Body, queue: &Inner) {
+        while !self.has_room(body, queue.limit) {
+            if self.bodies.is_empty() {
+                self.load(queue);
+            }
+            let Some(oldest) = self.bodies.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.text.len();
+            oldest.counts.dropped.add(oldest.count);
+        }
+    }
+
+    /// Moves bodies from disk to memory, if there are any.
+    fn load(&mut self, queue: &Inner) {
+        let Some(disk) = &mut self.disk else {
+            return;
+        };
+        if disk.spill.is_empty() {
+            return;
+        }
+        let before = disk.spill.len();
+        let taken = disk.spill.take(queue.limit / 2).unwrap_or_else(|error| {
+            tracing::error!("{}: the disk buffer cannot be read: {error}", queue.name);
+            disk.counts.failed.add(before as usize);
+            Vec::new()
+        });
+        disk.count();
+        let counts = disk.counts.clone();
+        for body in taken {
+            self.push(body, &counts);
+        }
     }
 }
 
@@ -331,9 +560,13 @@ impl Inner {
             if state.mode != Mode::Deliver {
                 break;
             }
+            if state.bodies.is_empty() {
+                state.load(self);
+                self.drained.notify_waiters();
+            }
             let Some(body) = state.bodies.pop_front() else {
                 let waited = self.filled.wait_for(&mut state, IDLE);
-                if waited.timed_out() && state.bodies.is_empty() {
+                if waited.timed_out() && state.is_empty() {
                     break;
                 }
                 continue;
@@ -344,19 +577,17 @@ impl Inner {
             };
             state.current = Some(current.clone());
             drop(state);
-            let over = || self.state.lock().mode != Mode::Deliver;
-            let delivered = catch_unwind(AssertUnwindSafe(|| deliver(&current, &over)));
-            let delivered = delivered.unwrap_or(false);
+            let delivered = self.attempt(&mut deliver, &current);
             state = self.state.lock();
-            if state.mode == Mode::Keep && !delivered {
+            if state.mode == Mode::Keep && delivered != Delivery::Delivered {
                 // The body is saved with the other undelivered bodies.
                 break;
             }
             state.current = None;
             state.bytes = state.bytes.saturating_sub(current.text.len());
             match delivered {
-                true => body.counts.delivered.add(body.count),
-                false => body.counts.failed.add(body.count),
+                Delivery::Delivered => body.counts.delivered.add(body.count),
+                _ => body.counts.failed.add(body.count),
             }
             drop(body.pending);
             self.drained.notify_waiters();
@@ -365,130 +596,30 @@ impl Inner {
         drop(state);
         self.drained.notify_waiters();
     }
+
+    /// Delivers a body. With a disk buffer it waits until the receiver is available.
+    fn attempt(&self, deliver: &mut Deliver, body: &Undelivered) -> Delivery {
+        let over = || self.state.lock().mode != Mode::Deliver;
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            let delivered = catch_unwind(AssertUnwindSafe(|| deliver(body, &over)));
+            let delivered = delivered.unwrap_or(Delivery::Refused);
+            if delivered != Delivery::Unavailable || !self.spills {
+                return delivered;
+            }
+            let mut state = self.state.lock();
+            let until = Instant::now() + pause;
+            while state.mode == Mode::Deliver && Instant::now() < until {
+                // Bodies that arrive wake it, too.
+                self.filled.wait_until(&mut state, until);
+            }
+            if state.mode != Mode::Deliver {
+                return delivered;
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::mpsc;
-
-    fn body(text: &str, counts: &Counts) -> Body {
-        Body {
-            number: 0,
-            text: text.into(),
-            count: 1,
-            counts: counts.clone(),
-            pending: None,
-        }
-    }
-
-    /// Creates a queue of ten bytes; each delivery waits for permission from the test.
-    fn queue() -> (Queue, mpsc::Receiver<String>, mpsc::Sender<bool>) {
-        let (delivered, read) = mpsc::channel();
-        let (permit, permitted) = mpsc::channel();
-        let deliver = move |body: &Undelivered, over: &dyn Fn() -> bool| {
-            let _ = delivered.send(body.text.clone());
-            loop {
-                match permitted.recv_timeout(Duration::from_millis(1)) {
-                    Ok(succeeds) => return succeeds,
-                    Err(_) if over() => return false,
-                    Err(_) => {}
-                }
-            }
-        };
-        (
-            Queue::new("test".into(), 10, Box::new(deliver)),
-            read,
-            permit,
-        )
-    }
-
-    #[tokio::test]
-    async fn bodies_are_delivered_in_order_and_counted() {
-        let (queue, read, permit) = queue();
-        let counts = Counts::default();
-        for (text, succeeds) in [("a", true), ("b", false), ("c", true)] {
-            queue
-                .push(body(text, &counts), Overflow::Block, || false)
-                .await;
-            permit.send(succeeds).unwrap();
-        }
-        queue.drained().await;
-        assert_eq!(read.try_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!((counts.delivered.get(), counts.failed.get()), (2, 1));
-    }
-
-    #[tokio::test]
-    async fn a_full_queue_drops_what_its_policy_says() {
-        for (overflow, kept) in [
-            (Overflow::DropNewest, "2nd"),
-            (Overflow::DropOldest, "third"),
-        ] {
-            let (queue, read, permit) = queue();
-            let counts = Counts::default();
-            queue.push(body("first", &counts), overflow, || false).await;
-            // The first body is being delivered, so it cannot be dropped.
-            assert_eq!(read.recv().unwrap(), "first");
-            queue.push(body("2nd", &counts), overflow, || false).await;
-            queue.push(body("third", &counts), overflow, || false).await;
-            assert_eq!(counts.dropped.get(), 1, "{overflow}");
-            permit.send(true).unwrap();
-            permit.send(true).unwrap();
-            queue.drained().await;
-            assert_eq!(read.recv().unwrap(), kept, "{overflow}");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_kept_comes_back_with_what_was_being_delivered() {
-        let (queue, read, _permit) = queue();
-        let counts = Counts::default();
-        queue
-            .push(body("one", &counts), Overflow::Block, || false)
-            .await;
-        assert_eq!(read.recv().unwrap(), "one");
-        queue
-            .push(body("two", &counts), Overflow::Block, || false)
-            .await;
-        queue.keep();
-        // The body exceeds the limit of the queue, and is stored nevertheless.
-        queue
-            .push(body("three hundred", &counts), Overflow::Block, || false)
-            .await;
-        queue.drained().await;
-        let rest = loop {
-            // The thread ends soon.
-            if !queue.0.state.lock().running {
-                break queue.rest();
-            }
-            tokio::task::yield_now().await;
-        };
-        let rest: Vec<&str> = rest.iter().map(|body| &*body.text).collect();
-        assert_eq!(rest, ["one", "two", "three hundred"]);
-    }
-
-    #[tokio::test]
-    async fn a_sender_that_waits_for_room_goes_on_when_its_task_is_aborted() {
-        let (queue, _read, _permit) = queue();
-        let counts = Counts::default();
-        let aborted = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        queue
-            .push(body("123456789", &counts), Overflow::Block, || false)
-            .await;
-        let pushing = {
-            let (queue, aborted, counts) = (queue.clone(), aborted.clone(), counts.clone());
-            tokio::spawn(async move {
-                let aborted = || aborted.load(std::sync::atomic::Ordering::SeqCst);
-                queue
-                    .push(body("0123456789", &counts), Overflow::Block, aborted)
-                    .await;
-            })
-        };
-        tokio::task::yield_now().await;
-        assert!(!pushing.is_finished());
-        aborted.store(true, std::sync::atomic::Ordering::SeqCst);
-        queue.wake_senders();
-        pushing.await.unwrap();
-        queue.discard();
-    }
-}
+mod tests;

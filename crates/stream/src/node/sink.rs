@@ -1,10 +1,13 @@
 //! A node that delivers its input through a queue, and passes it on.
 
 use super::counter::Counters;
-use super::queue::{Body, Counts, Queue, Undelivered};
+use super::queue::{Body, Counts, Queue, SavedQueue};
 use super::state::State;
 use crate::batch::Flow;
+use crate::language::{Parsed, Parser, Problem, fail};
+use crate::pipeline::{Text, Writer};
 use corsair::edge::Overflow;
+use std::fmt;
 
 /// Makes the body for a flow.
 pub(crate) type MakeBody = Box<dyn Fn(&Flow) -> Body + Send>;
@@ -39,11 +42,11 @@ impl Sink {
 
     /// Returns the undelivered bodies, if only this sink fills the queue.
     pub(crate) fn save(&self) -> Option<State> {
-        let bodies = self.own_queue()?.rest();
-        let points = bodies.len();
+        let queue = self.own_queue()?.save();
+        let points = queue.bodies.len();
         let saved = SavedSink {
             posted: self.posted,
-            bodies,
+            queue,
         };
         Some(State::new(points, &saved))
     }
@@ -51,7 +54,7 @@ impl Sink {
     /// Restores the undelivered bodies of a saved state, which are delivered first.
     pub(crate) fn restore(&mut self, state: &State) {
         if let (Some(counts), Some(saved)) = (&self.own, state.read::<SavedSink>()) {
-            self.queue.refill(saved.bodies, counts);
+            self.queue.restore(saved.queue, counts);
             self.posted = saved.posted;
         }
     }
@@ -61,5 +64,26 @@ impl Sink {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedSink {
     posted: u64,
-    bodies: Vec<Undelivered>,
+    queue: SavedQueue,
+}
+
+/// The name of the property for the policy of a sink's queue.
+pub(crate) const OVERFLOW: &str = "overflow";
+
+/// Parses the policy of a sink's queue.
+pub(crate) fn overflow(parser: &mut Parser<'_>) -> Parsed<Overflow> {
+    let span = parser.span;
+    let text = parser.argument(Parser::string)?;
+    match text.parse() {
+        Ok(Overflow::Abort) | Err(_) => fail(Problem::Overflow(text.to_string()), span),
+        Ok(policy) => Ok(policy),
+    }
+}
+
+/// Writes the policy of a sink's queue.
+pub(crate) fn write_overflow(policy: Option<Overflow>, out: &mut Writer<'_, '_>) -> fmt::Result {
+    match policy {
+        Some(policy) => out.property(OVERFLOW, &[&Text(&policy.to_string())]),
+        None => Ok(()),
+    }
 }

@@ -7,12 +7,16 @@
 
 mod operator;
 
-use super::{http_post, log};
+use super::log;
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Problem, Program, fail, set};
 use crate::node::definition::AnyDefinition;
+use crate::node::post::{PostTo, poster};
+use crate::node::queue::Counts;
+use crate::node::sink::{OVERFLOW, overflow, write_overflow};
 use crate::node::{Built, Context, Definition, Kind};
-use crate::pipeline::{Chain, Rule, Template, Time, Writer, posted_to};
+use crate::pipeline::{Chain, Rule, Template, Time, Writer};
+use corsair::edge::Overflow;
 use operator::{AlertOperator, Handler};
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +30,12 @@ pub(crate) const KIND: Kind = Kind {
 };
 
 /// Properties that are neither conditions nor additions.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 13] = [
+    "endpoint",
+    "header",
+    "basic",
+    "token",
+    OVERFLOW,
     "id",
     "message",
     "details",
@@ -92,8 +101,10 @@ pub struct Alert {
     pub adds: Vec<(AddedColumn, Arc<str>)>,
     /// Files to which alerts are appended as JSON, one per line.
     pub logs: Vec<Arc<str>>,
-    /// URLs to which alerts are posted as JSON.
-    pub posts: Vec<Arc<str>>,
+    /// Receivers to which alerts are posted as JSON.
+    pub posts: Vec<PostTo>,
+    /// The policy of the full disk buffer of a receiver; `None`: the task's.
+    pub overflow: Option<Overflow>,
 }
 
 /// A field or tag that an alert adds to a point.
@@ -258,6 +269,15 @@ pub(super) fn properties(parser: &mut Parser<'_>) -> Parsed<Alert> {
                 })?;
                 set(&mut alert.changes_only, after, property, span)?;
             }
+            OVERFLOW => set(&mut alert.overflow, overflow(parser)?, property, span)?,
+            "post" => {
+                let url = parser.list(Parser::string)?.into_iter().next();
+                alert.posts.push(url.unwrap_or_default().into());
+            }
+            _ if PostTo::PROPERTIES.contains(&property) => match alert.posts.last_mut() {
+                Some(post) => post.property(parser, property, span)?,
+                None => return fail(Problem::BeforePost { property }, span),
+            },
             "noRecoveries" | "all" => {
                 parser.nothing()?;
                 alert.no_recoveries |= property == "noRecoveries";
@@ -269,7 +289,6 @@ pub(super) fn properties(parser: &mut Parser<'_>) -> Parsed<Alert> {
                     "id" => set(&mut alert.id, text, property, span)?,
                     "message" => set(&mut alert.message, text, property, span)?,
                     "log" => alert.logs.push(text),
-                    "post" => alert.posts.push(text),
                     "details" => {}
                     _ => {
                         let mut all = AddedColumn::ALL.iter();
@@ -295,7 +314,7 @@ impl Definition for Alert {
         for text in [&self.id, &self.message].into_iter().flatten() {
             Template::new(text).map_err(Rule::Template)?;
         }
-        self.posts.iter().try_for_each(posted_to)
+        self.posts.iter().try_for_each(PostTo::check)
     }
 
     fn expressions(&mut self) -> Vec<&mut Expression> {
@@ -323,21 +342,34 @@ impl Definition for Alert {
         for path in &self.logs {
             out.text("log", Some(path))?;
         }
-        for url in &self.posts {
-            out.text("post", Some(url))?;
+        for post in &self.posts {
+            out.text("post", Some(&post.url))?;
+            post.write(out)?;
         }
-        Ok(())
+        write_overflow(self.overflow, out)
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        let files = self.logs.iter().map(|path| log::file(context, path));
-        let receivers = self.posts.iter().map(|url| http_post::queue(context, url));
-        let handlers = files.chain(receivers).map(Handler::new);
-        Built::from(AlertOperator::new(self, context, handlers.collect()))
+        let files = self.logs.iter().map(|path| {
+            let counts = Counts::default();
+            Handler::new(log::file(context, path), counts)
+        });
+        let receivers = self.posts.iter().enumerate().map(|(place, post)| {
+            let counts = Counts::default();
+            let deliver = poster(context, post.resolved(context));
+            Handler::new(context.outlet(place, &counts, deliver), counts)
+        });
+        let handlers = files.chain(receivers).collect();
+        Built::from(AlertOperator::new(self, context, handlers))
     }
 
-    fn urls(&self) -> &[Arc<str>] {
-        &self.posts
+    fn urls(&self) -> Vec<&Arc<str>> {
+        self.posts.iter().map(|post| &post.url).collect()
+    }
+
+    fn receivers(&self) -> Vec<&Arc<str>> {
+        let named = self.posts.iter();
+        named.filter_map(|post| post.endpoint.as_ref()).collect()
     }
 
     fn files(&self) -> &[Arc<str>] {

@@ -9,8 +9,9 @@ use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::evaluate::{evaluate, with_field};
 use crate::node::faults::Faults;
+use crate::node::memory::{Memories, Memory, Remembered};
 use crate::node::definition::AnyDefinition;
-use crate::node::{Built, Context, Counters, Definition, Kind, Operator};
+use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Writer, distinct};
 use rustc_hash::FxHashMap;
 use std::fmt::{self, Display};
@@ -162,9 +163,19 @@ impl Definition for Eval {
         }
     }
 
+    fn remembers(&self) -> bool {
+        true
+    }
+
     fn build(&self, context: &Context<'_>) -> Built {
+        let (mut eval, mut calls) = (self.clone(), 0);
+        let fields = eval.fields.iter_mut();
+        let remembered =
+            fields.map(|(_, expression)| Remembered::take_from(expression, &mut calls));
         Built::from(EvalOperator {
-            eval: self.clone(),
+            remembered: remembered.collect(),
+            memories: Memories::new(calls, context.limits),
+            eval,
             faults: context.faults.clone(),
         })
     }
@@ -173,6 +184,9 @@ impl Definition for Eval {
 /// The operator of an `eval`.
 struct EvalOperator {
     eval: Eval,
+    /// The calls of functions with memory in each expression.
+    remembered: Vec<Remembered>,
+    memories: Memories,
     faults: Faults,
 }
 
@@ -189,16 +203,30 @@ enum Fault {
 
 impl Operator for EvalOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        out.extend(flow.map(|batch| self.evaluated(batch)));
+        let mut memories = std::mem::take(&mut self.memories);
+        if let Some(memory) = memories.of(&flow) {
+            out.extend(flow.map(|batch| self.evaluated(batch, memory)));
+        }
+        self.memories = memories;
     }
 
     fn counters(&self) -> Counters {
-        vec![("errors", self.faults.counter())]
+        let mut counters = vec![("errors", self.faults.counter())];
+        counters.extend(self.memories.counters());
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
+        self.memories.save()
+    }
+
+    fn restore(&mut self, state: &State) {
+        self.memories.restore(state);
     }
 }
 
 impl EvalOperator {
-    fn evaluated(&self, mut batch: Batch) -> Batch {
+    fn evaluated(&self, mut batch: Batch, mut memory: &mut [Memory]) -> Batch {
         // A new column has a cell for every row of its block. If many groups share a block, each
         // group would create columns for the rows of all groups, so the rows are copied first.
         if batch.rows.len() * 2 < batch.block.rows() {
@@ -206,7 +234,10 @@ impl EvalOperator {
         }
         let before = batch.block.clone();
         // In this order, because an expression may refer to earlier results.
-        for (name, expression) in &self.eval.fields {
+        for ((name, expression), remembered) in self.eval.fields.iter().zip(&self.remembered) {
+            let (own, rest) = memory.split_at_mut(remembered.len());
+            memory = rest;
+            batch = remembered.add(batch, own, &self.faults);
             let (rows, data) = evaluate(expression, false, &batch, &self.faults, |rows| {
                 expression.column(&batch.block, rows)
             });
@@ -219,7 +250,7 @@ impl EvalOperator {
                 name: name.clone(),
                 data: Arc::new(data),
             };
-            batch.block = Arc::new(with_field(&batch.block, column));
+            batch.block = Arc::new(with_field(&remembered.without(&batch.block), column));
         }
         self.kept(batch, &before)
     }

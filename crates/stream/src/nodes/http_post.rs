@@ -1,52 +1,68 @@
 //! `http_post`: posts each window or batch to a URL as JSON.
 //!
-//! A post is tried three times, then counted as failed, because a receiver that is down must not stop the task. After a
-//! crash or a retry a post may be repeated; it then has the same header `Idempotency-Key`, and no other post has that
-//! key.
+//! Without a disk buffer a post is tried three times, then counted as failed, because a receiver that is down must not
+//! stop the task. With a disk buffer a post waits until the receiver takes or refuses it. After a crash or a retry a
+//! post may be repeated; it then has the same header `Idempotency-Key`, and no other post has that key.
 
 use crate::json::json;
-use crate::language::{Call, Parsed, Parser, Program, Token};
+use crate::language::{Call, Parsed, Parser, Program, Token, set};
 use crate::node::definition::AnyDefinition;
-use crate::node::queue::{Body, Counts, Deliver, Queue};
-use crate::node::sink::Sink;
+use crate::node::post::{PostTo, poster};
+use crate::node::queue::{Body, Counts};
+use crate::node::sink::{OVERFLOW, Sink, overflow, write_overflow};
 use crate::node::{Built, Context, Definition, Kind};
-use crate::pipeline::{Chain, Rule, Text, Writer, posted_to};
-use std::fmt;
+use crate::pipeline::{Chain, Rule, Text, Writer};
+use corsair::edge::Overflow;
+use std::fmt::{self, Display};
 use std::slice;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// See the [module](self).
 pub(crate) const KIND: Kind = Kind {
     names: &["http_post", "httpPost"],
-    properties: &[],
+    properties: &["endpoint", "header", "basic", "token", OVERFLOW],
     parse,
 };
 
 /// Posts each window or batch to a URL, and passes it on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpPost {
-    /// The URL, http or https.
-    pub url: Arc<str>,
+    /// The receiver.
+    pub to: PostTo,
+    /// The policy of a full queue; `None`: the task's.
+    pub overflow: Option<Overflow>,
 }
 
 impl<'p> Chain<'p> {
-    /// Adds an `http_post` to this URL. Passes its input on.
-    pub fn http_post(self, url: impl Into<Arc<str>>) -> Chain<'p> {
-        let url = url.into();
-        self.then(HttpPost { url })
+    /// Adds an `http_post` to this URL or receiver. Passes its input on.
+    pub fn http_post(self, to: impl Into<PostTo>) -> Chain<'p> {
+        let (to, overflow) = (to.into(), None);
+        self.then(HttpPost { to, overflow })
     }
 }
 
 fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
-    if !parser.is("(") || parser.following == Token::Symbol(")") {
+    let mut to = PostTo::default();
+    let has_url = parser.is("(") && parser.following != Token::Symbol(")");
+    match has_url {
+        true => to.url = parser.argument(Parser::string)?,
+        false => parser.nothing()?,
+    }
+    let mut policy = None;
+    while let Some((property, span)) = parser.property(KIND.properties)? {
+        match property {
+            OVERFLOW => set(&mut policy, overflow(parser)?, property, span)?,
+            _ => to.property(parser, property, span)?,
+        }
+    }
+    if !has_url && to.endpoint.is_none() {
         return call.missing(
-            "a URL, as in `http_post('http://host/path')`; there is no file with endpoints",
+            "a URL or an endpoint: `http_post('http://host/path')`, `http_post().endpoint('name')`",
         );
     }
-    let url = parser.argument(Parser::string)?;
-    Ok(AnyDefinition::from(HttpPost { url }))
+    let overflow = policy;
+    Ok(AnyDefinition::from(HttpPost { to, overflow }))
 }
 
 impl Definition for HttpPost {
@@ -55,21 +71,27 @@ impl Definition for HttpPost {
     }
 
     fn check(&mut self) -> Result<(), Rule> {
-        posted_to(&self.url)
+        self.to.check()
     }
 
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
-        out.arguments(&[&Text(&self.url)])
+        let url = Text(&self.to.url);
+        let url: Option<&dyn Display> = self.to.endpoint.is_none().then_some(&url);
+        out.arguments(url.as_slice())?;
+        self.to.write(out)?;
+        write_overflow(self.overflow, out)
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
         let counts = Counts::default();
         let counted = counts.clone();
+        let to = self.to.resolved(context);
+        let queue = context.outlet(0, &counts, poster(context, to));
         Built::from(Sink {
-            queue: queue(context, &self.url),
-            counters: counts.named("posted"),
+            counters: counts.named("posted", &queue),
+            queue,
             own: Some(counts),
-            overflow: context.delivery.overflow,
+            overflow: self.overflow.unwrap_or(context.delivery.overflow),
             posted: 0,
             body: Box::new(move |flow| Body {
                 number: 0,
@@ -81,38 +103,11 @@ impl Definition for HttpPost {
         })
     }
 
-    fn urls(&self) -> &[Arc<str>] {
-        slice::from_ref(&self.url)
+    fn urls(&self) -> Vec<&Arc<str>> {
+        vec![&self.to.url]
     }
-}
 
-/// The pauses before the second and the third attempt.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
-/// The interval at which a pause checks whether to give up.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// Creates a queue of bodies that are posted to a URL.
-pub(crate) fn queue(context: &Context<'_>, url: &Arc<str>) -> Queue {
-    let url = url.clone();
-    let timeout = Some(context.delivery.timeout);
-    let agent = ureq::Agent::config_builder().timeout_global(timeout);
-    let agent: ureq::Agent = agent.build().into();
-    let prefix = format!("{}-{:x}", context.name, context.created);
-    let deliver: Deliver = Box::new(move |body, over| {
-        let key = format!("{prefix}-{}", body.number);
-        let send = || {
-            let request = agent.post(&*url).content_type("application/json");
-            let request = request.header("Idempotency-Key", &key);
-            request.send(body.text.as_bytes()).is_ok()
-        };
-        let pauses = std::iter::once(Duration::ZERO).chain(PAUSES);
-        pauses.into_iter().any(|pause| {
-            let until = Instant::now() + pause;
-            while Instant::now() < until && !over() {
-                std::thread::sleep(LOOK.min(pause));
-            }
-            !over() && send()
-        })
-    });
-    Queue::new(context.name.clone(), context.delivery.memory, deliver)
+    fn receivers(&self) -> Vec<&Arc<str>> {
+        self.to.endpoint.iter().collect()
+    }
 }

@@ -4,7 +4,7 @@ use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::append::Append;
 use crate::node::definition::AnyDefinition;
-use crate::node::queue::{Body, Counts, Deliver, Queue};
+use crate::node::queue::{Body, Counts, Deliver, Delivery, Queue};
 use crate::node::sink::Sink;
 use crate::node::{Built, Context, Counter, Definition, Kind};
 use crate::pipeline::{Chain, Text, Writer};
@@ -101,6 +101,7 @@ fn body(prefix: &str, lost: &Counter, flow: &Flow) -> Body {
             delivered: Counter::default(),
             failed: lost.clone(),
             dropped: lost.clone(),
+            on_disk: Counter::default(),
         },
         pending: None,
     }
@@ -115,7 +116,10 @@ pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
         let written = target.write_all(body.text.as_bytes());
         // A log that cannot be written, for example a closed pipe, does not stop a task.
-        written.and_then(|()| target.flush()).is_ok()
+        match written.and_then(|()| target.flush()) {
+            Ok(()) => Delivery::Delivered,
+            Err(_) => Delivery::Refused,
+        }
     });
     Queue::new("log".into(), limit, deliver)
 }

@@ -71,8 +71,12 @@ impl CheckedNodes {
         let inputs: Vec<Input<'_>> = inputs.collect();
         let definition = draft.what.definition_mut();
         definition.check_inputs(&inputs)?;
+        let remembers = definition.remembers();
         for expression in definition.expressions() {
             sound(expression)?;
+            if !remembers && expression.remembers() {
+                return Err(Rule::Remembers);
+            }
         }
         definition.check()?;
         let Some(endpoint) = definition.endpoint() else {

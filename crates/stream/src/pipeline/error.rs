@@ -151,6 +151,17 @@ pub enum Rule {
         Expression::MAX_CHAIN
     )]
     TooDeep,
+    /// A receiver has a URL and an endpoint.
+    #[error("the endpoint '{0}' has a URL already: leave out the URL or the endpoint")]
+    TwoReceivers(Arc<str>),
+    /// A header cannot be sent.
+    #[error("'{0}' is not the name of a header, or its value is not one line of text")]
+    Header(Arc<str>),
+    /// A function that remembers points is in a node that cannot have it.
+    #[error(
+        "only `eval` and `where` have count(), sigma() and spread(): compute a field, as in `eval(sigma(value)).as('sigma').keep()`, and use it here"
+    )]
+    Remembers,
     /// A float is infinite or NaN.
     #[error("a number in an expression must be finite")]
     NotFinite,

@@ -2,13 +2,18 @@
 
 mod access;
 mod answers;
+mod buffers;
 mod cancelled;
 mod deadman;
 mod ends;
 mod faults;
 mod http;
 mod influx;
+mod influxdb_out;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod kapacitor;
+mod kapacitor_api;
 #[cfg(unix)]
 mod kills;
 mod limits;
@@ -25,4 +30,6 @@ mod streamer;
 mod suspend;
 mod tasks;
 mod terminal;
+#[cfg(feature = "tls")]
+mod tls;
 mod write_log;

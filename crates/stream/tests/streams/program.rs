@@ -165,9 +165,13 @@ impl Server {
     }
 
     pub fn post(&self, path: &str, body: &str) -> String {
+        self.send("POST", path, body)
+    }
+
+    pub fn send(&self, method: &str, path: &str, body: &str) -> String {
         let length = body.len();
         self.request(&format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         ))
     }
 

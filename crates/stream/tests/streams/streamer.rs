@@ -125,7 +125,7 @@ async fn recordings_through_tasks_of_kapacitors_tests_show_what_they_show_there(
     let Tests {
         recordings, shown, ..
     } = tests();
-    assert!(shown.len() >= 67, "{} of kapacitor's tests", shown.len());
+    assert!(shown.len() >= 84, "{} of kapacitor's tests", shown.len());
     let mut wrong = Vec::new();
     for test in &shown {
         match test.run(&recordings[&test.recording]).await {

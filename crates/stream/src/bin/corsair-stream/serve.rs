@@ -5,11 +5,13 @@ use crate::tasks::{TaskArgs, end, failed, runtime, tell};
 use crate::terminal::{complain, say};
 use anyhow::{Context, bail};
 use corsair_stream::engine::{
-    AlertLogs, Durability, Engine, EngineOptions, EngineSnapshot, TaskError,
+    AlertLogs, Durability, Endpoints, Engine, EngineOptions, EngineSnapshot, SinkDisk, TaskError,
 };
 use corsair_stream::flags::EngineArgs;
-use corsair_stream::http::{self, HttpOptions, Limits};
+use corsair_stream::http::{self, HttpOptions, Limits, Tls};
 use corsair_stream::store::{Store, StoredTask};
+#[cfg(feature = "kafka")]
+use corsair_stream::{engine::Write, kafka::KafkaTopic, line::Precision};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -38,12 +40,29 @@ pub(crate) struct ServeArgs {
     /// A directory in which `.log('/path')` of alerts may write [default: nowhere]
     #[arg(long, value_name = "DIR")]
     alert_logs: Option<PathBuf>,
+    /// File with the receivers that tasks name: JSON {"NAME": {"url", "headers", "username", "password", "token"}}
+    #[arg(long, value_name = "FILE")]
+    endpoints: Option<PathBuf>,
     /// Require this token in every request except /ping
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// File with the token, so that the list of processes does not show it
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
+    /// Kafka topic whose records are lines to write: BROKER:PORT[,BROKER:PORT…]/TOPIC
+    #[cfg(feature = "kafka")]
+    #[arg(long, value_name = "TOPIC", requires = "kafka_db")]
+    kafka_in: Vec<KafkaTopic>,
+    /// Database of the points from --kafka-in
+    #[cfg(feature = "kafka")]
+    #[arg(long, value_name = "NAME")]
+    kafka_db: Option<String>,
+    /// PEM file with the certificate of the server, and its chain: connections use TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// PEM file with the private key of --tls-cert
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Time limit of a stop, after which the remaining output is saved to --data
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     shutdown: Duration,
@@ -126,6 +145,9 @@ struct Bounds {
     /// Maximum bytes that wait for the receiver of an http_post, or that wait to be logged
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
     sink_memory: usize,
+    /// Maximum bytes that wait on disk for a receiver that is down, for each sink, with --data; 0: no disk buffers
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    sink_disk: u64,
     /// Maximum number of groups of a node; points of further groups are left out and counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_series: usize,
@@ -188,6 +210,22 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut options = args.bounds.apply(args.engine.options());
     options.default_policy = args.default_rp.clone();
     let token = args.token()?;
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key)?),
+        _ => None,
+    };
+    if let Some(path) = &args.endpoints {
+        let text = std::fs::read_to_string(path);
+        let text = text.with_context(|| format!("cannot read --endpoints {}", path.display()))?;
+        let endpoints = Endpoints::parse(&text);
+        options.endpoints = endpoints.with_context(|| format!("--endpoints {}", path.display()))?;
+    }
+    if let Some(data) = args.data.as_ref().filter(|_| args.bounds.sink_disk > 0) {
+        options.sink_disk = Some(SinkDisk {
+            directory: data.join("sinks"),
+            bytes: args.bounds.sink_disk,
+        });
+    }
     if let Some(directory) = &args.alert_logs {
         options.alert_logs = AlertLogs::In(directory.clone());
     }
@@ -205,7 +243,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         let engine = Engine::start(options)?;
         let replayed = start(args, &engine, store.as_ref()).await?;
         let at = listener.local_addr().unwrap_or(args.addr);
-        say(format_args!("corsair-stream: listening at http://{at}"));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        say(format_args!("corsair-stream: listening at {scheme}://{at}"));
         if replayed > 0 {
             say(format_args!(
                 "corsair-stream: {replayed} writes of the log were given to their tasks again"
@@ -223,6 +262,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             write: args.bounds.client_timeout,
             // The other half of the time is for accepted writes.
             grace: args.shutdown / 2,
+            tls,
         };
         let router = http::router_with(engine.clone(), http);
         let (stop_saving, stopped) = oneshot::channel();
@@ -230,6 +270,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             let saving = save_regularly(engine.clone(), store, args.checkpoint, stopped);
             tokio::spawn(saving)
         });
+        #[cfg(feature = "kafka")]
+        let consumers = consume(args, &engine);
         let mut begun = None;
         let stop = async {
             signals.next().await;
@@ -237,6 +279,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         };
         http::serve(listener, router, limits, stop).await;
         say("corsair-stream: ending, what was accepted goes its way");
+        #[cfg(feature = "kafka")]
+        consumers.send_replace(true);
         if let Some(saving) = saving {
             let _ = stop_saving.send(());
             let _ = saving.await;
@@ -253,6 +297,21 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     // Does not wait for threads that are blocked by a hung receiver.
     runtime.shutdown_background();
     code
+}
+
+/// Starts the consumers of Kafka topics. They end when the result becomes true.
+#[cfg(feature = "kafka")]
+fn consume(args: &ServeArgs, engine: &Engine) -> tokio::sync::watch::Sender<bool> {
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    for topic in &args.kafka_in {
+        let to = Write {
+            database: args.kafka_db.as_deref().unwrap_or_default().into(),
+            policy: None,
+            precision: Precision::Nanoseconds,
+        };
+        tokio::spawn(topic.clone().consume(engine.clone(), to, stopped.clone()));
+    }
+    stop
 }
 
 /// Starts the tasks of the flags and those in the data directory, and gives them the writes of the log that their
@@ -272,10 +331,12 @@ async fn start(
     };
     for (name, stored) in store.tasks()? {
         let added = match stored {
+            Ok(StoredTask { enabled: false, .. }) => continue,
             Ok(StoredTask {
                 text,
                 options,
                 origin: Some(origin),
+                ..
             }) => engine.add_stored(&name, &text, options, origin).await,
             Ok(task) => engine.add(&name, &task.text, task.options).await,
             Err(error) => {

@@ -7,10 +7,11 @@ use crate::block::{Block, Cells, Column, Data, Words};
 use crate::json::json;
 use crate::node::evaluate::{evaluate, with_field};
 use crate::node::faults::Faults;
-use crate::node::queue::{Body, Counts, Queue, Undelivered};
+use crate::node::queue::{Body, Counts, Queue, SavedQueue};
 use crate::node::series::Series;
 use crate::node::{Context, Counter, Counters, Operator, State};
 use crate::pipeline::{AlertField, Template, written_duration};
+use corsair::edge::Overflow;
 use std::sync::Arc;
 
 /// See the [module](self).
@@ -23,6 +24,8 @@ pub(super) struct AlertOperator {
     /// The files and receivers of alerts.
     handlers: Vec<Handler>,
     alerts: Counter,
+    /// The policy of a full disk buffer.
+    overflow: Overflow,
     /// The number of alerts that were passed to handlers; the next alert gets this sequence number.
     handed: u64,
     faults: Faults,
@@ -35,8 +38,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    pub(super) fn new(queue: Queue) -> Handler {
-        let counts = Counts::default();
+    pub(super) fn new(queue: Queue, counts: Counts) -> Handler {
         Handler { queue, counts }
     }
 }
@@ -86,6 +88,7 @@ impl AlertOperator {
             levels: Series::new(context.limits),
             handlers,
             alerts: Counter::default(),
+            overflow: alert.overflow.unwrap_or(context.delivery.overflow),
             handed: 0,
             faults: context.faults.clone(),
         }
@@ -290,13 +293,14 @@ impl AlertOperator {
         );
         self.handed += 1;
         for handler in &self.handlers {
-            handler.queue.offer(Body {
+            let body = Body {
                 number: self.handed,
                 text: line.clone(),
                 count: 1,
                 counts: handler.counts.clone(),
                 pending: None,
-            });
+            };
+            handler.queue.offer(body, self.overflow);
         }
     }
 }
@@ -396,6 +400,11 @@ impl Operator for AlertOperator {
         counters.extend(self.levels.counters());
         let failed = self.handlers.iter();
         counters.extend(failed.map(|handler| ("not_delivered", handler.counts.failed.clone())));
+        let spilling = self.handlers.iter().filter(|handler| handler.queue.spills());
+        counters.extend(spilling.flat_map(|handler| {
+            let Counts { dropped, on_disk, .. } = handler.counts.clone();
+            [("dropped", dropped), ("on_disk", on_disk)]
+        }));
         counters
     }
 
@@ -403,10 +412,10 @@ impl Operator for AlertOperator {
         let levels = self.levels.iter().filter(|(_, level)| level.level > 0);
         let levels = levels.map(|(group, level)| ((**group).clone(), *level));
         let handlers = self.handlers.iter().map(|handler| {
-            let undelivered = handler.queue.rest();
+            let queue = handler.queue.save();
             SavedHandler {
-                file: handler.queue.delivered_length(&undelivered),
-                undelivered,
+                file: handler.queue.delivered_length(&queue.bodies),
+                queue,
             }
         });
         let saved = SavedAlert {
@@ -414,7 +423,7 @@ impl Operator for AlertOperator {
             handed: self.handed,
             handlers: handlers.collect(),
         };
-        let undelivered = saved.handlers.iter().map(|saved| saved.undelivered.len());
+        let undelivered = saved.handlers.iter().map(|saved| saved.queue.bodies.len());
         let points = undelivered.sum();
         Some(State::new(points, &saved))
     }
@@ -432,7 +441,7 @@ impl Operator for AlertOperator {
             if let Some(length) = saved.file {
                 handler.queue.restore_file(length);
             }
-            handler.queue.refill(saved.undelivered, &handler.counts);
+            handler.queue.restore(saved.queue, &handler.counts);
         }
     }
 }
@@ -450,5 +459,5 @@ struct SavedAlert {
 struct SavedHandler {
     /// The length of the handler's file without the undelivered alerts.
     file: Option<u64>,
-    undelivered: Vec<Undelivered>,
+    queue: SavedQueue,
 }

@@ -215,11 +215,11 @@ fn nodes_that_break_a_rule() {
         ),
         (
             "httpPost()",
-            "`http_post` needs a URL, as in `http_post('http://host/path')`; there is no file with endpoints [httpPost]",
+            "`http_post` needs a URL or an endpoint: `http_post('http://host/path')`, `http_post().endpoint('name')` [httpPost]",
         ),
         (
-            "httpPost().endpoint('example')",
-            "`http_post` needs a URL, as in `http_post('http://host/path')`; there is no file with endpoints [httpPost]",
+            "stateCount(count() > 1)",
+            "stateCount1: only `eval` and `where` have count(), sigma() and spread(): compute a field, as in `eval(sigma(value)).as('sigma').keep()`, and use it here [stateCount]",
         ),
         (
             "http_post('/path')",

@@ -147,8 +147,8 @@ fn names_that_are_unknown() {
             "there is no node `HTTP_OUT` [HTTP_OUT] did you mean `http_out`?",
         ),
         (
-            "stream | from() | holtWinters('a', 1, 1, 1s)",
-            "`holtWinters` of kapacitor is not here: there are no forecasts; `http_post` the points to what computes them [holtWinters]",
+            "stream | from() | barrier().idle(1s)",
+            "`barrier` of kapacitor is not here: windows go by the times of points alone; write a point of the group to move them on [barrier]",
         ),
         (
             "stream | from() | measurement('a')",
@@ -271,10 +271,7 @@ fn expressions_that_are_none() {
             "there is no function `abz` [abz] did you mean `abs`?",
         ),
         ("pow(a)", "`pow` takes 2 arguments, not 1 [pow]"),
-        (
-            "count()",
-            "`count()` of kapacitor is not here: expressions have no memory of the points before; use a `window` [count]",
-        ),
+        ("count(a)", "`count` takes 0 arguments, not 1 [count]"),
         (
             "a > rand()",
             "`rand()` of kapacitor is not here: the same points have the same results; write a random field with the points [rand]",

@@ -1,0 +1,34 @@
+//! Logs outside from which points are read, such as the partitions of a Kafka topic, and how far they have been read.
+//!
+//! The position after the last write of a source is in the same log entry and in the same checkpoint as the points of
+//! the write. So after a crash the source is read on from the write that was lost, and no write is taken twice.
+
+use super::{Engine, Write, WriteError, WriteReport, write_log};
+
+impl Engine {
+    /// Writes lines from a source, like [`Engine::write`], and records that the source continues at `next`.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; in that case nothing was accepted, and the position of the source is unchanged.
+    pub async fn write_from(
+        &self,
+        source: &str,
+        next: i64,
+        to: &Write,
+        lines: &[u8],
+    ) -> Result<WriteReport, WriteError> {
+        let mut parsed = self
+            .parse(to, lines, |_| true)
+            .expect("it may take as much memory as it needs");
+        if !parsed.entry.is_empty() {
+            write_log::mark_source(&mut parsed.entry, source, next);
+        }
+        parsed.source = Some((source.into(), next));
+        self.deliver(parsed).await
+    }
+
+    /// Returns where a source continues; `None` if nothing was read from it.
+    pub fn source_position(&self, source: &str) -> Option<i64> {
+        self.shared.sources.lock().get(source).copied()
+    }
+}

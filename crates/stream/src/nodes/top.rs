@@ -1,0 +1,230 @@
+//! `top` and `bottom`: the points of a window with the largest or smallest values of a field, the most extreme first.
+//!
+//! The result is a window of points that have the value and the requested fields and tags, as fields. Without a
+//! `window`, points of one time count as a window. Of equal values, the earlier point comes first.
+
+use super::moments::Moments;
+use crate::Value;
+use crate::batch::{Batch, Flow, Window};
+use crate::block::{Column, Data};
+use crate::expression::as_float;
+use crate::language::{Call, Parsed, Program, set};
+use crate::node::definition::AnyDefinition;
+use crate::node::faults::Faults;
+use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
+use crate::pipeline::{Chain, Field, MAX_COUNT, Rule, Writer, distinct};
+use std::fmt::{self, Display};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the [module](self).
+pub(crate) const KIND: Kind = Kind {
+    names: &["top", "bottom"],
+    properties: &["as", "usePointTimes"],
+    parse,
+};
+
+/// Selects the points with the most extreme values of a field.
+///
+/// ```
+/// use corsair_stream::pipeline::Top;
+///
+/// let text = "stream | from('scores') | window(1m) | top(5, score, player)";
+/// let pipeline = corsair_stream::language::parse(text)?;
+/// let top = pipeline.nodes()[2].what.get::<Top>().expect("a top node");
+/// assert_eq!((top.largest, top.count, &*top.into), (true, 5, "top"));
+/// # Ok::<(), corsair_stream::language::LanguageError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Top {
+    /// True for the largest values, false for the smallest.
+    pub largest: bool,
+    /// The maximum number of points.
+    pub count: u64,
+    /// The field whose values are compared.
+    pub field: Arc<str>,
+    /// Fields and tags that the points keep, as fields.
+    pub others: Vec<Arc<str>>,
+    /// The name of the value in the results.
+    pub into: Arc<str>,
+    /// True if results keep their times, false if they get the end of the window.
+    pub point_times: bool,
+}
+
+impl<'p> Chain<'p> {
+    /// Adds a `top` or `bottom`.
+    pub fn top(self, top: Top) -> Chain<'p> {
+        self.then(top)
+    }
+}
+
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
+    let parser = &mut program.parser;
+    let (count, field, others) = parser.argument(|parser| {
+        let count = parser.count()?;
+        parser.expect(",", "`,` and the name of a field, as in `top(5, 'score')`")?;
+        let field = parser.field()?;
+        let mut others = Vec::new();
+        while parser.eat(",") {
+            others.push(parser.field()?);
+        }
+        Ok((count, field, others))
+    })?;
+    let (mut into, mut point_times) = (None, false);
+    while let Some((property, span)) = parser.property(KIND.properties)? {
+        match property {
+            "as" => set(&mut into, parser.one_name(span)?, "as", span)?,
+            _ => {
+                parser.nothing()?;
+                point_times = true;
+            }
+        }
+    }
+    let largest = call.name == KIND.names[0];
+    Ok(AnyDefinition::from(Top {
+        largest,
+        count,
+        field,
+        others,
+        into: into.unwrap_or_else(|| KIND.names[usize::from(!largest)].into()),
+        point_times,
+    }))
+}
+
+impl Definition for Top {
+    fn name(&self) -> &'static str {
+        KIND.names[usize::from(!self.largest)]
+    }
+
+    fn gives_windows(&self, _: bool) -> bool {
+        true
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        let (property, count, most) = ("count", self.count, MAX_COUNT);
+        match count {
+            0 => return Err(Rule::NotPositive { property }),
+            1..=MAX_COUNT => {}
+            _ => return Err(Rule::TooMany { property, count, most }),
+        }
+        distinct(self.others.iter().chain([&self.into]))
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        let fields = [&self.field].into_iter().chain(&self.others);
+        let fields: Vec<Field<'_>> = fields.map(|name| Field(name)).collect();
+        let mut arguments: Vec<&dyn Display> = vec![&self.count];
+        arguments.extend(fields.iter().map(|field| field as &dyn Display));
+        out.arguments(&arguments)?;
+        if *self.into != *Definition::name(self) {
+            out.text("as", Some(&self.into))?;
+        }
+        out.flag("usePointTimes", self.point_times)
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        Built::from(TopOperator {
+            top: self.clone(),
+            moments: Moments::new(Duration::ZERO, context.limits),
+            faults: context.faults.clone(),
+        })
+    }
+}
+
+/// The operator of a `top` or `bottom`.
+struct TopOperator {
+    top: Top,
+    moments: Moments,
+    faults: Faults,
+}
+
+/// A point, with the value that is compared.
+struct Ranked<'a> {
+    value: f64,
+    shown: Value,
+    batch: &'a Batch,
+    row: usize,
+}
+
+impl TopOperator {
+    fn selected(&self, window: &Window) -> Option<Window> {
+        let mut ranked = Vec::new();
+        for batch in &window.batches {
+            let mut columns = batch.block.fields();
+            let Some(column) = columns.find(|column| column.name == self.top.field) else {
+                continue;
+            };
+            for row in batch.rows.iter() {
+                let Some(shown) = column.data.get(row) else {
+                    continue;
+                };
+                match as_float(&shown) {
+                    Some(value) => ranked.push(Ranked { value, shown, batch, row }),
+                    None => {
+                        let why = format!("`{}` is a {}, which has no rank", self.top.field, shown.kind());
+                        self.faults.add(1, &why);
+                    }
+                }
+            }
+        }
+        match self.top.largest {
+            true => ranked.sort_by(|a, b| b.value.total_cmp(&a.value)),
+            false => ranked.sort_by(|a, b| a.value.total_cmp(&b.value)),
+        }
+        ranked.truncate(usize::try_from(self.top.count).unwrap_or(usize::MAX));
+        let first = &window.batches[0];
+        let times = ranked.iter().map(|point| match self.top.point_times {
+            true => point.batch.block.times[point.row],
+            false => window.end,
+        });
+        let times = times.collect();
+        let other = |name: &Arc<str>| {
+            let cells = ranked.iter().map(|point| {
+                let column = point.batch.block.column(name)?;
+                column.data.get(point.row)
+            });
+            column(name, cells.collect())
+        };
+        let mut columns: Vec<Column> = self.top.others.iter().map(other).collect();
+        let values = ranked.iter().map(|point| Some(point.shown.clone()));
+        columns.push(column(&self.top.into, values.collect()));
+        (!ranked.is_empty()).then(|| Window {
+            batches: vec![first.of_group(times, columns)],
+            ..*window
+        })
+    }
+}
+
+fn column(name: &Arc<str>, cells: Vec<Option<Value>>) -> Column {
+    Column {
+        name: name.clone(),
+        data: Arc::new(Data::from(cells)),
+    }
+}
+
+impl Operator for TopOperator {
+    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
+        match flow {
+            Flow::Window(window) => out.extend(self.selected(&window).map(Flow::Window)),
+            points => {
+                let windows = self.moments.take(input, points);
+                let selected = windows.iter().filter_map(|window| self.selected(window));
+                out.extend(selected.map(Flow::Window));
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = vec![("errors", self.faults.counter())];
+        counters.extend(self.moments.counters());
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
+        self.moments.save()
+    }
+
+    fn restore(&mut self, state: &State) {
+        self.moments.restore(state);
+    }
+}
