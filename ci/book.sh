@@ -26,13 +26,13 @@ mdbook() {
     command mdbook "$@"
 }
 
-# With the feature that reads YAML, as released binaries have it.
+# Builds with the feature that reads YAML, like the released binaries.
 programs() {
     cargo build --quiet -p corsair-cli --features compose
     cargo build --quiet -p corsair-stream -p corsair-courier
 }
 
-# A Python that has the module of the wheel; nothing, and a line that says so, if ci/release.sh has built none.
+# Prints a Python that has the module of the wheel; if ci/release.sh has built no wheel, prints a note and no Python.
 python_with_wheel() {
     if ! compgen -G "$target/release-files/corsair_sim-*-manylinux*.whl" >/dev/null; then
         echo "left out: the Python programs of the book, which need ci/release.sh wheels" >&2
@@ -65,7 +65,7 @@ step_build() {
     mdbook build "$book/source" --dest-dir "$book/html"
 }
 
-# The Rust programs of the pages, with the library in a folder of its own: rustdoc wants one of each crate.
+# The Rust programs of the pages, with the library in a separate folder, because rustdoc accepts only one build of each crate.
 step_test() {
     [ -d "$book/source" ] || step_build
     cargo build --quiet -p corsair --target-dir "$target/book-library"

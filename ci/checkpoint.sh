@@ -17,7 +17,7 @@ cd "$directory"
 digest() { grep -o '"digest":"[^"]*"'; }
 outputs="json gml json_metrics csv_metrics times"
 
-# Kills a process of a run: mpirun, or one that it has started.
+# Kills a process of a run: mpirun, or a process that mpirun has started.
 kill_one_of() {
     local all victims victim
     victims=("$1")
@@ -27,7 +27,7 @@ kill_one_of() {
     victim=${victims[RANDOM % ${#victims[@]}]}
     kill -9 "$victim" 2>/dev/null || true
     wait "$1" 2>/dev/null || true
-    # The others end by themselves.
+    # The other processes end by themselves.
     for victim in "${all[@]}"; do
         for _ in $(seq 200); do
             kill -0 "$victim" 2>/dev/null || continue 2
@@ -65,7 +65,7 @@ kill_and_resume() {
         process=$!
         sleep "$((moment / 1000)).$(printf %03d $((moment % 1000)))"
         kill_one_of $process "$processes"
-        # What the killed process was writing beside its places.
+        # Unfinished files of the killed process.
         find $outputs -name '.*' -type f -delete 2>/dev/null || true
         [ "$processes" = 1 ] || over="--processes $((1 + RANDOM % 3))"
         if ! got=$("$corsair" resume c --workers $((1 + RANDOM % 4)) $over 2>error | digest); then

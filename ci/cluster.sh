@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# One run over several processes that mpirun starts: the results of one process, and a clear end whatever happens to one.
+# Runs over several processes that mpirun starts: they have the results of one process, and end clearly if a process fails.
 #
 #   ci/cluster.sh quick    one seed, files, and a checkpoint: seconds
 #   ci/cluster.sh          more seeds, processes and workers; processes that are killed and stopped; bad inputs
 #
-# Needs an MPI library and libclang, and installs those of Debian if it may.
+# Needs an MPI library and libclang, and installs Debian's packages if that is permitted.
 # Guarantees: cluster-1, cluster-2, cluster-3, cluster-4, cluster-5.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,12 +24,12 @@ corsair="${CARGO_TARGET_DIR:-$PWD/target}/debug/corsair"
 work=$(mktemp -d)
 started=()
 finish() {
-    # mpirun takes its processes with it.
+    # When mpirun ends, its processes end as well.
     for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
     rm -rf "$work"
 }
 trap finish EXIT
-# More processes than cores, in a container.
+# Options for more processes than cores, and for containers.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 launch=(mpirun --oversubscribe --bind-to none)
 
@@ -38,7 +38,7 @@ fail() {
     exit 1
 }
 
-# The digest of a run with these flags.
+# Prints the digest of a run with these flags.
 digest() {
     "$corsair" "$@" --format json | sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p'
 }
@@ -73,7 +73,7 @@ files() {
     local name=$1
     shift
     "$corsair" "$@" --out "$work/$name" >"$work/$name.said"
-    # The summary has times of the clock, and where files are.
+    # Removes wall-clock times and file locations from the summary.
     grep -vE '^corsair: [0-9]|^fsm: Delivered|^  (messages|time|peak memory|process|file) ' "$work/$name.said" >"$work/$name.log"
 }
 for run in "${model[*]} -g -j -m --per-actor" "${services[*]} -g -j -c -m --timeline $work/t.csv --per-actor"; do
@@ -92,7 +92,7 @@ for run in "${model[*]} -g -j -m --per-actor" "${services[*]} -g -j -c -m --time
 done
 echo "cluster: files on $all_processes processes are those of one, byte for byte"
 
-# What a summary says of a run, but for what depends on the clock, the machine and how it was asked for.
+# Prints a summary without the parts that depend on the clock, the machine or the flags.
 essence() {
     python3 -c '
 import json, sys
@@ -193,7 +193,7 @@ branches+=("--set load=250%" "--set load.www.rate=500 --seed-from-here 4" "--set
     '--set services.web.faults=[{"kind":"kill","at":"1s","for":"200ms"}]')
 branched -a "$work/x_arch.json" -d 2
 
-# It is saved whenever its files have grown by so much.
+# The run is saved whenever its files have grown by this size.
 "$corsair" "${model[@]}" -d 5 -j --out "$work/grown" --processes 2 --checkpoint-every 300kB --checkpoint-dir "$work/checkpoints" \
     >"$work/said"
 [ -d "$work/checkpoints/000001" ] || fail "nothing was saved by bytes: $(cat "$work/said")"
@@ -222,7 +222,7 @@ done
 echo "cluster: logs of messages continue after the line that the checkpoint names"
 [ "${1:-}" != quick ] || exit 0
 
-# The processes that mpirun has started, which is process $1 or was started by it.
+# Prints the processes that mpirun has started; mpirun is process $1 or was started by it.
 ranks() {
     local mpirun
     mpirun=$(pgrep -P "$1" mpirun || echo "$1")
@@ -238,7 +238,7 @@ for who in 1 2; do
     started+=("$parent")
     until [ "$(ranks "$parent" | wc -l)" = 2 ]; do sleep 0.05; done
     asked=$(ranks "$parent" | sed -n "${who}p")
-    # Before it has a handler the signal would end it: the tenth bit of those that are caught.
+    # Waits until the process has a handler (tenth bit of the caught signals), because the signal would end the process otherwise.
     until (( 0x$(awk '/SigCgt/ { print $2 }' "/proc/$asked/status") >> 9 & 1 )); do sleep 0.02; done
     kill -USR1 "$asked"
     wait "$parent" || fail "after SIGUSR1 to process $who: $(cat "$work/said")"
@@ -249,13 +249,13 @@ for who in 1 2; do
 done
 echo "cluster: SIGUSR1 to any process saves all"
 
-# Windows of megabytes, which MPI hands over in another way than small ones.
+# Windows of megabytes, because MPI transfers large messages differently from small ones.
 alone=$(digest -a fsm -p 200000 -d 1 --workers 1)
 together=$(digest -a fsm -p 200000 -d 1 --workers 1 --processes 2)
 [ "$alone" = "$together" ] || fail "200,000 pirates: $alone alone, '$together' together"
 echo "cluster: windows of megabytes arrive"
 
-# Runs these arguments of mpirun, which must exit with 2 within $2 seconds and say what $1 matches.
+# Runs mpirun with these arguments. It must exit with 2 within $2 seconds and print a line that matches $1.
 refused_run() {
     local says=$1 within=$2 code=0
     shift 2
@@ -270,13 +270,13 @@ refused_run "process 1 and process 0 have different flags" 30 \
     "${launch[@]}" -n 1 "$corsair" "${model[@]}" --mpi : -n 1 "$corsair" "${model[@]}" --mpi --seed 5
 refused_run "process 1 and process 0 have different numbers of workers" 30 \
     "${launch[@]}" -n 1 "$corsair" "${model[@]}" --mpi --workers 1 : -n 1 "$corsair" "${model[@]}" --mpi --workers 2
-# Another version of the program, as far as it says so: the same file with another number in it.
+# A program that reports another version: the same file with a different number in it.
 version=$("$corsair" --version | sed 's/.* //')
 sed "s/corsair $version/corsair 9.9.9/g" "$corsair" >"$work/other"
 chmod +x "$work/other"
 refused_run "process 1 and process 0 are different versions of the program" 30 \
     "${launch[@]}" -n 1 "$corsair" "${model[@]}" --mpi : -n 1 "$work/other" "${model[@]}" --mpi
-# The definition differs though the flags do not: each process has a directory of its own.
+# The definitions differ although the flags are equal, because each process has its own directory.
 mkdir "$work/here" "$work/there"
 echo '{"arch": "x", "services": [{"name": "a", "package": "service", "count": 1, "regions": 1}]}' >"$work/here/x_arch.json"
 sed 's/"count": 1/"count": 2/' "$work/here/x_arch.json" >"$work/there/x_arch.json"
@@ -293,7 +293,7 @@ refused_run "mpirun, which starts the processes, is not installed; install an MP
     env PATH=/nowhere "$corsair" "${model[@]}" --processes 2
 echo "cluster: other flags, definitions, workers and versions, bad inputs, and a directory that cannot be written are refused"
 
-# Without a directory that all processes share, the run ends as ever and says that it was not saved.
+# Without a directory that all processes share, the run ends as usual and reports that it was not saved.
 (
     "${launch[@]}" -n 1 -wdir "$work/here" "$corsair" "${model[@]}" --mpi --workers 1 --checkpoint-at 200ms --checkpoint-dir saved \
         : -n 1 -wdir "$work/there" "$corsair" "${model[@]}" --mpi --workers 1 --checkpoint-at 200ms --checkpoint-dir saved
@@ -303,7 +303,7 @@ grep -q "$(digest "${model[@]}")" "$work/out" || fail "without a shared director
 [ ! -e "$work/here/saved/000001-asked" ] || fail "a checkpoint without all of its parts was made"
 echo "cluster: a checkpoint directory that is not shared is reported"
 
-# The run loses a process, which ends it with the place of the last checkpoint, from which it is resumed.
+# The run loses a process: it ends and names the last checkpoint, from which it is resumed.
 long=("${model[@]}" -d 60 -j --workers 1)
 alone=$("$corsair" "${long[@]}" --out "$work/alone" --format json | essence)
 lost() {

@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE=1
 target=${CARGO_TARGET_DIR:-target}
 venv=$target/courier-venv
 python=$venv/bin/python
-# Debian puts it where only root looks.
+# Debian installs the server in a directory that is only in root's PATH.
 export PATH="$PATH:/usr/sbin"
 
 nats() {
@@ -31,7 +31,7 @@ nats() {
     fi
 }
 
-# Whether these packages of Python are there.
+# True if these Python packages are installed.
 packages() {
     if ! { [ -x "$python" ] || python3 -m venv "$venv"; } || ! "$python" -m pip -q install "$@"; then
         echo "left out: clients of other making (they need python3-venv and $*)"
@@ -40,7 +40,7 @@ packages() {
 }
 clients=('aiohttp>=3.9,<4' 'websockets>=14,<18')
 
-# What takes too long is a hang of the tests, not a slow build.
+# The time limit detects hanging tests, not a slow build, so the build comes first.
 step_failover() {
     nats || return 0
     nats-server --version
@@ -66,7 +66,7 @@ step_disk_full() {
     timeout 300 "$python" ci/courier/disk_full.py "$program"
 }
 
-# What fails is written in C, because it stands between the node and the C library.
+# The fault injector is written in C, because it sits between the node and the C library.
 step_faults() {
     packages "${clients[@]}" || return 0
     if ! command -v cc >/dev/null; then
@@ -77,7 +77,7 @@ step_faults() {
     timeout 60 "$python" ci/courier/hang.py "$program"
 }
 
-# Bodies over the limit, sent by clients of other making to both services.
+# Third-party clients send bodies above the limit to both services.
 step_too_large() {
     packages "${clients[@]}" 'requests>=2.32,<3' || return 0
     cargo build --quiet -p corsair-stream
@@ -117,7 +117,7 @@ step_page() {
     done
 }
 
-# It prints what the victim's POSTs took; how fast a machine is decides no test.
+# Prints the latencies of the victim's POSTs. The speed of the machine does not decide the test.
 step_fanout() {
     cargo build --quiet --bin corsair-courier-load
     timeout 300 "$target/debug/corsair-courier-load" --fanout 8
@@ -129,10 +129,10 @@ step_backup() {
     timeout 300 "$python" ci/courier/backup.py "$program"
 }
 
-# The last commit whose nodes know the commands before those of this version.
+# The last commit whose nodes lack the commands of this version.
 older=ebde09ca
 
-# A real program of the older version: built from the history, so not in a shallow clone of it.
+# Builds the older version from the history, which is impossible in a shallow clone.
 step_upgrade() {
     local tree=$target/courier-older
     packages "${clients[@]}" || return 0
@@ -150,7 +150,7 @@ step_upgrade() {
     timeout 120 "$python" ci/courier/upgrade.py "$tree/corsair-courier" "$program"
 }
 
-# The examples of clients, against a node of their own.
+# Runs the client examples against a separate node.
 step_clients() {
     packages "${clients[@]}" || return 0
     cargo build --quiet --example courier_client

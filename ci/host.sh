@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether simulations of hosts repeat, whatever runs beside them.
+# Checks that simulations of hosts are reproducible, whatever else the machine runs.
 #
 #   ci/host.sh               quick: each test of the crate 10 times, alone and side by side
 #   ci/host.sh whole         200 times; also without address randomization, in a filter that refuses personality as

@@ -36,7 +36,7 @@ if [ "${1:-}" != all ]; then
     exit 0
 fi
 shift
-# The others run threads and runtimes that take miri hours, or other systems' code.
+# The other tests take hours under miri because of their threads and runtimes, or run foreign code.
 others=(--skip conformance:: --skip fork_join:: --skip fsm:: --skip wall:: --skip progress::)
 timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair --lib -- "$@"
 timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair-conformance --test soundness -- "$@"

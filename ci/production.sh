@@ -16,10 +16,10 @@ target=${CARGO_TARGET_DIR:-target}
 venv=$target/courier-venv
 python=$venv/bin/python
 deploy=examples/deploy
-# Debian puts servers where only root looks.
+# Debian installs servers in a directory that is only in root's PATH.
 export PATH="$PATH:/usr/sbin"
 
-# Whether there is this command, from the package of its name or the second argument.
+# True if the command exists; otherwise installs its package, which has the same name or is the second argument.
 need() {
     command -v "$1" >/dev/null && return
     if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${2:-$1}"; } >/dev/null 2>&1; then

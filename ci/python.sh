@@ -25,7 +25,7 @@ step_check() {
     "$python" crates/python/generate.py --check
 }
 
-# Built by the development profile: what is tested is what it does, not how fast.
+# Built with the development profile, because the tests check behaviour, not speed.
 step_wheel() {
     install 'maturin>=1.9,<2'
     rm -rf "$wheels"
@@ -39,7 +39,7 @@ step_wheel() {
 step_types() {
     install mypy
     (cd crates/python && "$python" -m mypy --strict python/corsair)
-    # From elsewhere, so that the installed module is looked at.
+    # Runs in another directory, so that the installed module is imported.
     (cd "$target" && "$python" -m mypy.stubtest corsair._corsair)
     "$python" -m mypy --strict crates/python/tests/typed.py
 }

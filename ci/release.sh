@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what is released, and tests it as a stranger would: without Rust, in an empty root.
+# Builds the release files, and tests them like a new user: without Rust, in an empty root.
 #
 #   ci/release.sh                       all steps
 #   ci/release.sh binaries container    only these: workflow packages install binaries empty_root container units wheels newcomer tracks features
@@ -159,7 +159,7 @@ debian_root() {
     fi
 }
 
-# Fails on warnings, too: a misspelt setting is one.
+# Also fails on warnings, because a misspelt setting causes only a warning.
 verify() {
     local said
     said=$(systemd-analyze verify "$1" 2>&1) && [ -z "$said" ] && return

@@ -62,7 +62,7 @@ step_clippy() {
 # The README's command.
 step_tests() {
     cargo test
-    # What the default build of the command leaves out.
+    # The features that are not in the default build of the command.
     cargo test -p corsair-cli --features compose,metrics,rayon -- compose every_executor sense
 }
 
@@ -85,7 +85,7 @@ step_examples() {
     done
 }
 
-# Every benchmark once, with the results that it checks; how fast it is does not matter here. The
+# Runs every benchmark once and checks its results; speed does not matter here. The
 # members are those of the tests, because others would have other features and all be built again.
 step_benches() {
     cargo test --bench '*'
@@ -151,7 +151,7 @@ step_host() {
     ci/host.sh
 }
 
-# Without what is on by default, and with each feature that no other step builds.
+# Builds without the default features, and with each feature that no other step builds.
 step_features() {
     cargo clippy -p corsair --all-features -- -D warnings
     cargo test -p corsair --all-features --doc -- rng inspect_value TestLayer

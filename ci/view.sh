@@ -30,13 +30,13 @@ while [ "$#" -gt 0 ]; do
 done
 [ "${#steps[@]}" -gt 0 ] || steps=(types sight page)
 
-# Whether there is this program, by the system's package of its name if need be.
+# True if the program exists; otherwise installs the system's package of the same name.
 program() {
     command -v "$1" >/dev/null ||
         { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$1"; } >/dev/null 2>&1
 }
 
-# Whether node has this package.
+# True if node has this package.
 package() {
     program npm && command -v node >/dev/null &&
         PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-save --prefix "$modules" "$@"
@@ -67,7 +67,7 @@ drive() {
         node "ci/view/$1" "$target/debug/corsair" "$(command -v chromium)" "${extra[@]}"
 }
 
-# Names, accessibility, commands by buttons: what a newcomer meets.
+# The page as a newcomer sees it: names, accessibility, commands by buttons.
 step_sight() {
     drive sight.mjs
 }

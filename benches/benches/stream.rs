@@ -1,5 +1,5 @@
-//! Points through tasks: the time from one `POST /write` of 5000 lines, which calls the handler without a socket, until
-//! all tasks have processed the points. Tasks and lines are those of kapacitor's `integrations/benchmark_test.go`.
+//! Measures the time from one `POST /write` of 5000 lines, which calls the handler without a socket, until all tasks
+//! have processed the points. The tasks and lines come from kapacitor's `integrations/benchmark_test.go`.
 //!
 //! Throughput is in deliveries: a delivery is a point that one task receives. After the timed part, every task is asked
 //! for the number of its points. Starting and stopping the engine is not timed either.

@@ -92,7 +92,7 @@ pids+=("${writers[@]}")
 
 memory() { awk '/VmRSS/ { print $2 }' "/proc/$server/status"; }
 files() { find "/proc/$server/fd" -mindepth 1 2>/dev/null | wc -l; }
-# A look every second, with the part of the time it is in.
+# Takes a sample every second, with the fraction of the time that has passed.
 begun=$SECONDS
 while [ "$SECONDS" -lt "$end" ]; do
     echo "$(((SECONDS - begun) * 5 / seconds)) $(memory) $(files)" >>"$dir/looks"
@@ -121,7 +121,7 @@ if [ "$refused" -gt 0 ]; then
     echo "soak: $refused writes to healthy tasks were refused" >&2
     exit 1
 fi
-# In less time the bounds are not full at the first look, and memory has to grow until they are.
+# In a shorter run the buffers are not full at the first sample, so memory still has to grow.
 [ "$seconds" -ge 300 ] || exit 0
 for at in 0 1; do
     if [ "${last[at]}" -gt $((begin[at] * 6 / 5)) ]; then

@@ -1,4 +1,5 @@
-//! The search agrees with trying every order, and the smallest histories are violations.
+//! Tests that the search agrees with an exhaustive search, and that minimized histories are
+//! violations.
 
 use corsair_check::models::{
     Bag, Counter, CounterInput, Lock, LockInput, Queue, QueueInput, Register, RegisterInput, Set,
@@ -11,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// True if some order of the operations fits the model: tries all.
+/// True if an order of the operations is valid for the model. Tries all orders.
 fn brute_force<M: Model>(
     model: &M,
     state: &M::State,
@@ -63,7 +64,7 @@ fn history<I>(spans: &Spans, make: impl Fn(u8, u8) -> (I, Value)) -> Vec<Operati
     spans.iter().enumerate().map(operation).collect()
 }
 
-/// The search, the brute force and the minimizer agree.
+/// Checks that the search, the exhaustive search and the minimizer agree.
 fn agree<M: Model<Output = Value>>(model: &M, history: &[Operation<M::Input, Value>]) {
     let expected = brute_force(model, &model.initial(), history);
     let report = check(model, history, &Limits::default());
@@ -266,7 +267,7 @@ fn a_removal_without_a_result_may_have_emptied_the_bag() {
     ];
     let verdict = |history: &[_]| check(&Bag, history, &Limits::default()).verdict;
     assert_eq!(verdict(&history), Verdict::Linearizable);
-    // Whoever then gets the element was given one that had been removed.
+    // The operation that then returns the element returns an element that was already removed.
     history.push(bag(2, QueueInput::Dequeue, 6, 1.into()));
     assert!(matches!(verdict(&history), Verdict::Violation(_)));
     history.swap_remove(1);

@@ -1,4 +1,4 @@
-//! Histories in every format, and what is said of those that are none.
+//! Tests of histories in every format, and of the errors for malformed ones.
 
 use corsair_check::models::{self, KeyValue, Register};
 use corsair_check::read::parse;

@@ -51,7 +51,7 @@ fn a_test_has_the_same_digest_and_history_on_any_number_of_workers() {
     }
 }
 
-/// Answers each request by a function.
+/// A node that answers each request with the result of a function.
 struct Fixed(fn(&Body, u64) -> Body, u64);
 
 impl Actor<Packet> for Fixed {

@@ -1,4 +1,4 @@
-//! The program, run with little work: what it prints is checked, not how fast it was.
+//! Tests of the program with little work: they check its output, not its speed.
 
 struct Load;
 

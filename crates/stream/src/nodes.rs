@@ -22,7 +22,7 @@ pub(crate) mod buffer;
 
 mod moments;
 
-/// The properties of nodes, for readers of a pipeline.
+/// The types of the nodes' properties, which a pipeline contains.
 pub(crate) mod definitions {
     pub use super::aggregate::{Aggregate, Aggregation};
     pub use super::alert::{AddedColumn, Alert};

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Held by the test that counts.
+/// Locked by the test that counts allocations.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn text(lines: usize) -> String {
@@ -28,7 +28,7 @@ fn text(lines: usize) -> String {
     (0..lines).map(line).collect()
 }
 
-/// What reading every token of each line allocates.
+/// Returns the number of allocations for reading every token of each line.
 fn reading(text: &str) -> u64 {
     let count = Count::start();
     let mut read = 0;
@@ -51,7 +51,7 @@ fn reading(text: &str) -> u64 {
     total.allocations
 }
 
-/// What putting them into blocks allocates, the blocks not counted.
+/// Returns the number of allocations for building blocks from the lines, without the blocks themselves.
 fn building(builder: &mut Builder, text: &str, want: bool) -> u64 {
     let origin = Arc::new(Origin {
         database: "db".into(),
@@ -73,7 +73,7 @@ fn building(builder: &mut Builder, text: &str, want: bool) -> u64 {
     total.allocations
 }
 
-/// The least of some counts: the threads of the test harness allocate, too, now and then.
+/// Returns the least of several counts, because threads of the test harness sometimes allocate, too.
 fn least(mut count: impl FnMut() -> u64) -> u64 {
     (0..10).map(|_| count()).min().unwrap()
 }
@@ -88,11 +88,11 @@ fn no_line_costs_an_allocation_once_buffers_have_grown() {
     assert!(few_read <= 1, "{few_read}");
 
     let mut builder = Builder::new();
-    // No task wants them: the measurement itself, and its place.
+    // If no task takes the lines, only the measurement and its entry are allocated.
     let few_unwanted = least(|| building(&mut builder, &few, false));
     assert_eq!(few_unwanted, least(|| building(&mut builder, &many, false)));
     assert!(few_unwanted <= 4, "{few_unwanted}");
-    // Columns grow by doubling: 32 times as many rows are five times more for each of seven.
+    // Columns grow by doubling: for 32 times as many rows, each of seven vectors grows five times more.
     let few_wanted = least(|| building(&mut builder, &few, true));
     let many_wanted = least(|| building(&mut builder, &many, true));
     assert!(
@@ -134,7 +134,7 @@ fn memory_is_linear_in_the_number_of_series_for_every_node() {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
     let series = std::env::var("STREAM_SERIES").map_or(4_000, |series| series.parse().unwrap());
-    // Several nodes in one task, because each would show the same alone.
+    // Several nodes are in one task, because separate tasks would show the same.
     for nodes in [
         "where(v >= 0) | default().field('d', 1) | eval(v * 2, host + zone).as('w', 'x').keep()
             | alert().info(v >= 0).crit(v > 10).id('x') | http_out('seen')",

@@ -1,5 +1,5 @@
-//! The server of the page, by sockets of our own: who gets in, who holds the controls, and that a page
-//! which draws nothing gets nothing more.
+//! Tests of the page's server with plain sockets: access control, the viewer that has the controls, and that a page
+//! which does not draw gets no further frames.
 #![cfg(feature = "server")]
 
 use corsair::{CancelToken, Config};
@@ -55,7 +55,7 @@ fn connect(host: &str) -> TcpStream {
     stream
 }
 
-/// The head of an answer.
+/// Reads the head of an answer.
 fn head(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     while !text.ends_with(b"\r\n\r\n") {
@@ -81,7 +81,7 @@ fn get(host: &str, path: &str) -> String {
 struct Page(TcpStream);
 
 impl Page {
-    /// Opens it, or returns the status that it was refused with.
+    /// Opens the socket, or returns the status with which it was refused.
     fn open(host: &str, path: &str, origin: Option<&str>) -> Result<Page, String> {
         let mut stream = connect(host);
         let origin = origin.map_or(String::new(), |origin| format!("Origin: {origin}\r\n"));
@@ -100,7 +100,7 @@ impl Page {
         }
     }
 
-    /// The next message: whether it is text, and its bytes; none if none comes.
+    /// Returns the next message: true if it is text, and its bytes; `None` if no message arrives in time.
     fn next(&mut self) -> Option<(bool, Vec<u8>)> {
         let mut start = [0; 2];
         self.0.read_exact(&mut start).ok()?;
@@ -122,7 +122,7 @@ impl Page {
         Some((start[0] & 15 == 1, bytes))
     }
 
-    /// The next text for which `of` returns something.
+    /// Returns the result of `of` for the next text for which there is one.
     fn find<T>(&mut self, of: impl Fn(&Value) -> Option<T>) -> T {
         loop {
             let (is_text, bytes) = self.next().expect("a message");
@@ -132,7 +132,7 @@ impl Page {
         }
     }
 
-    /// What a page says, masked as browsers do.
+    /// Sends a message of the page, masked as browsers do.
     fn say(&mut self, what: &Value) {
         let text = what.to_string();
         let mut frame = vec![0x81, 0x80 | 126];
@@ -280,7 +280,7 @@ fn a_page_that_draws_nothing_gets_one_frame_and_then_the_newest() {
         assert!(page.ask(1, json!({ "control": { "speed": null } }))["wrong"].is_null());
         assert!(page.ask(2, json!({ "control": "play" }))["wrong"].is_null());
         std::thread::sleep(Duration::from_millis(500));
-        // All that has come by now, but for the frame that was sent before: no frame.
+        // Apart from the frame that was sent before, no further frame has arrived until now.
         let series = json!({ "series": "all" });
         page.say(&json!({ "id": 3, "ask": series }));
         let mut frames = 0;

@@ -1,5 +1,4 @@
-//! Sessions: what is done in them, what can be seen, and that their replay is the same to the last
-//! bit.
+//! Tests of sessions: commands, queries, and bit-identical replays.
 
 use corsair::fsm::Fsm;
 use corsair::{CancelToken, Config};
@@ -57,7 +56,7 @@ fn pirates(workers: usize) -> Pirates<()> {
     Pirates::new(&config(workers), scenario).unwrap()
 }
 
-/// Drives a session from another thread, and returns what that has returned, and the world.
+/// Drives a session from another thread, and returns the result of that thread and the world.
 fn session<W: World, T: Send>(
     (session, handle): (Session<W>, Handle),
     drive: impl FnOnce(&mut Handle) -> T + Send,
@@ -98,7 +97,7 @@ fn until_it_stops(handle: &mut Handle) -> String {
     panic!("it never stops");
 }
 
-/// Runs as fast as it goes until a time in milliseconds.
+/// Runs at maximum speed until a time in milliseconds.
 fn run_until(handle: &mut Handle, millis: u64) {
     tell(handle, json!({ "speed": null }));
     tell(handle, json!({ "until": { "time": millis * 1_000_000 } }));
@@ -130,7 +129,7 @@ fn the_replay_has_the_digest_of_the_session_for_any_number_of_workers() {
         let slow = json!({ "do": "slow", "who": "homepage", "percent": 700 });
         tell(handle, json!({ "do": { "what": slow } }));
         run_until(handle, 1_500);
-        // Later first: what was asked for later happens earlier.
+        // The command that is given second is scheduled for the earlier time.
         let load = json!({ "do": "load", "percent": 250 });
         tell(
             handle,
@@ -163,7 +162,7 @@ fn the_replay_has_the_digest_of_the_session_for_any_number_of_workers() {
         replay(&mut again, &recording).unwrap();
         assert_eq!(again.finish().unwrap().0.digest, digest, "{workers}");
     }
-    // A replay that differs is noticed.
+    // A replay with a different result is reported.
     let mut wrong = recording.clone();
     wrong.commands.pop();
     let error = replay(&mut netflix(1), &wrong).unwrap_err().to_string();
@@ -209,7 +208,7 @@ fn the_same_for_pirates() {
         replay(&mut again, &recording).unwrap();
         assert_eq!(again.finish().unwrap().0.digest, report.digest, "{workers}");
     }
-    // No viewer watches, nothing is done: it is an ordinary run.
+    // Without viewers and commands, the session equals an ordinary run.
     let scenario = Fsm {
         population: 3_000,
         talk: Duration::from_secs(4),
@@ -249,7 +248,8 @@ fn one_goes_back_and_forward_to_the_same_bits() {
     assert!(refused.contains("cannot go back"), "{refused}");
 }
 
-/// Saves a checkpoint, spoils what follows, goes back and does something else instead.
+/// Saves a checkpoint, applies a command that is given up, returns to the checkpoint, and continues
+/// with other commands.
 fn one_branch_is_given_up<W: World>(
     world: W,
     make: impl FnMut(&ExtraCapacity) -> Result<W, String> + Send + 'static,
@@ -263,7 +263,7 @@ fn one_branch_is_given_up<W: World>(
         let _watching = handle.watch();
         run_until(handle, 500);
         act(handle, &kept);
-        // Still to come when the checkpoint is saved.
+        // This command is still pending when the checkpoint is saved.
         let later = json!({ "do": { "what": kept, "at": 1_500_000_000u64 } });
         tell(handle, later);
         run_until(handle, 900);
@@ -281,7 +281,7 @@ fn one_branch_is_given_up<W: World>(
         let status = handle.statuses().borrow_and_update().clone();
         assert_eq!((status.commands.len(), status.epoch), (2, 1));
         assert_eq!(status.digest.as_ref(), Some(&saved.digest));
-        // A time after the checkpoint is reached by way of it.
+        // Seeking to a time after the checkpoint restores the checkpoint.
         let mut digests = Vec::new();
         for millis in [1_200, 1_600] {
             run_until(handle, millis);
@@ -309,7 +309,7 @@ fn a_session_that_went_back_to_a_checkpoint_is_the_branch_that_is_kept() {
     let make = |room: &ExtraCapacity| netflix_with_room(2, room);
     let branches = (kill("login00"), kill("homepage"));
     let (recording, world) = one_branch_is_given_up(netflix(2), make, branches);
-    // What was to come at 1.5 s is forgotten by going to 1.2 s.
+    // Seeking to 1.2 s discards the command at 1.5 s.
     assert_eq!(recording.commands.len(), 2, "{:?}", recording.commands);
     let digest = world.finish().unwrap().0.digest;
     for workers in [1, 2, 3] {
@@ -386,7 +386,8 @@ fn a_service_is_scaled_beyond_its_definition_and_the_replay_has_room_for_it() {
         );
         assert!(new["totals"]["requests"].as_u64() > Some(0), "{new}");
         let recording = save(handle);
-        // What was written down of the world with less room is of no use, but the way there is.
+        // The state that was saved with less capacity cannot be restored, but the commands can be
+        // replayed.
         tell(handle, json!({ "back": 1 }));
         assert_eq!(handle.frames().borrow_and_update().now, 0.7);
         run_until(handle, 900);
@@ -402,7 +403,7 @@ fn a_service_is_scaled_beyond_its_definition_and_the_replay_has_room_for_it() {
         let mut again = netflix_with_room(workers, &recording.room).unwrap();
         replay(&mut again, &recording).unwrap();
     }
-    // Without the room there is no replay, and where a session writes files there is no room.
+    // A replay needs the additional capacity, and a session that writes files cannot add capacity.
     assert!(replay(&mut netflix(1), &recording).is_err());
     let (refused, _) = session(self::held(netflix(1)), |handle| {
         try_tell(handle, json!({ "do": { "what": scale(23) } })).unwrap_err()
@@ -626,7 +627,7 @@ fn after_the_end_the_last_state_stays() {
         });
         bits
     }
-    // Bit 1 is killed, bit 32 has ended.
+    // Bit 1 means killed, bit 32 means ended.
     let services = states(two(), 3);
     assert_eq!(
         services.iter().filter(|&&bits| bits == 1).count(),
@@ -734,7 +735,7 @@ fn files_that_are_no_sessions_are_refused_in_a_sentence() {
     assert!(Recording::read(&path).is_ok());
 }
 
-/// How many nodes of a frame at a time in seconds are down; an error if no state is known.
+/// Returns the number of nodes that are down at a time in seconds; an error if no state is known.
 fn down_at(handle: &Handle, seconds: f64) -> Result<usize, String> {
     let level = serde_json::from_value(json!("each")).unwrap();
     let bytes = handle.ask_blocking(SessionRequest::At(seconds, level))?;
@@ -759,7 +760,8 @@ fn one_looks_back_at_recorded_states_while_the_run_stays_where_it_is() {
         let digest = save(handle).digest;
         assert_eq!(down_at(handle, 0.6), Ok(0));
         assert_eq!(down_at(handle, 1.4), Ok(18));
-        // Before the first state is the first state, and after the last one the last.
+        // Times before the first state have the first state, and times after the last state have
+        // the last state.
         assert_eq!(down_at(handle, -1.0), Ok(0));
         assert_eq!(down_at(handle, 99.0), Ok(18));
         assert_eq!(save(handle).digest, digest);

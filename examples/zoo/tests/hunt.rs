@@ -1,11 +1,11 @@
-//! The search finds the bugs, shrinks them to faults that are necessary, and is silent on the fixed
-//! twins.
+//! Tests that the search finds the bugs, shrinks them to necessary faults, and raises no alarm on
+//! the fixed twins.
 
 use corsair_hunt::{Cause, Failure, FaultPlan, Hunt, Hunted, Replay, Subject};
 use corsair_hunt::{explain, hunt, hunt_with, shrink};
 use std::time::Duration;
 
-/// Runs in which each bug has to be found; far more than the median.
+/// The number of runs within which each bug has to be found; far more than the median.
 const MOST_RUNS: u64 = 2_000;
 /// Bugs that take more runs than a test has time for: `ci/hunt.sh` looks for them.
 const RARE: [&str; 5] = [
@@ -16,7 +16,7 @@ const RARE: [&str; 5] = [
     "recovery",
 ];
 
-/// The programs whose bugs are found in a moment.
+/// Returns the programs whose bugs are found quickly.
 fn common() -> Vec<Box<dyn Subject>> {
     let mut all = corsair_zoo::all(true);
     all.retain(|subject| !RARE.contains(&subject.name()));
@@ -34,7 +34,7 @@ fn search(subject: &dyn Subject, seed: u64, runs: u64, threads: usize) -> Hunted
     hunt(subject, &settings).unwrap()
 }
 
-/// How many faults a plan has.
+/// Returns the number of faults in a plan.
 fn faults(plan: &FaultPlan) -> usize {
     let kinds = [plan.loss, plan.duplicates, plan.late];
     let kinds = kinds.iter().filter(|part| **part > 0).count();
@@ -63,7 +63,7 @@ fn every_bug_is_found_shrunk_and_replayed_on_any_number_of_workers() {
         let shrunk = shrink(subject, &found).unwrap();
         let plan = &shrunk.failure.plan;
         assert!(faults(plan) <= faults(&found.plan), "{}", subject.name());
-        // The fixed twin passes the very run that shows the bug.
+        // The fixed twin passes the run that shows the bug.
         let twins = corsair_zoo::all(false);
         let twin = twins
             .iter()
@@ -176,7 +176,7 @@ fn an_explanation_names_the_necessary_faults_and_draws_the_messages() {
     assert!(explanation.faults.iter().all(|(_, necessary)| *necessary));
     let crash = |cause: &Cause| *cause == Cause::Crash;
     assert!(explanation.steps.iter().any(|step| crash(&step.cause)));
-    // What happens before the crash is the same with and without it.
+    // The steps before the crash are the same with and without the crash.
     let index = explanation.divergence.unwrap();
     assert!(index > 0 && crash(&explanation.steps[index].cause));
     let messages = explanation

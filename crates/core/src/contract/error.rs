@@ -42,7 +42,7 @@ pub enum RunError {
         /// The report up to the panic.
         report: Box<Report>,
     },
-    /// An actor in virtual time caused itself more events at one instant than
+    /// An actor in virtual time received more events from itself at one instant than
     /// [`Config::most_at_once`](crate::Config::most_at_once) allows: an endless loop in which no time passes.
     #[error(
         "{name} keeps time from advancing: {events} events at {time}, each caused by the one before; give its timers a delay, or raise Config::most_at_once"

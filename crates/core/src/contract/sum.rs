@@ -13,7 +13,8 @@ pub(super) struct Sum {
     others: Option<Box<Others>>,
 }
 
-/// The sums of finite numbers of other magnitudes, and the counts of infinite values.
+/// The sums of finite numbers that are too large or too small for `whole` and `part`, and the counts of infinite
+/// values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Others {

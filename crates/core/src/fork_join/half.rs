@@ -194,7 +194,7 @@ pub(super) unsafe fn detach<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
     job::<H>(block)
 }
 
-/// Lets a half run separately that the join has polled and that was not ready.
+/// Lets a half run separately, after the join has polled the half and it was not ready.
 ///
 /// # Safety
 /// The block was prepared by [`Header::part`]; the caller is the join and the half's runner.

@@ -1,4 +1,4 @@
-//! Attributes of files: `stat` and its relatives.
+//! Attributes of files: `stat` and similar calls.
 #![allow(unsafe_code, reason = "zeroes structures of the C library")]
 
 use super::Kernel;

@@ -1,4 +1,4 @@
-//! Answers that are not read, and bodies that are not.
+//! Tests of unread answers and unread bodies.
 
 use crate::http::Service;
 use axum::body::Body;
@@ -63,7 +63,7 @@ async fn an_answer_to_a_body_that_was_not_read_closes_the_connection_and_says_so
     assert!(answer.headers().get("connection").is_none(), "no body");
 }
 
-/// A client that sends its whole body before it reads: Python's and others'.
+/// Python's client, like others, sends its complete body before it reads the answer.
 #[tokio::test]
 async fn a_body_over_the_limit_is_answered_before_the_connection_closes() {
     use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! Clients that go away: a request that is dropped wherever it waits leaves nothing half-done.
+//! Tests of clients that disconnect: a request that is dropped at any wait leaves no partial effect.
 
 use crate::http::Service;
 use axum::body::{Body, Bytes};
@@ -21,7 +21,7 @@ fn in_pieces(text: &str) -> Body {
     Body::from_stream(pieces)
 }
 
-/// Polls a request that many times, and drops it then. Whether it was over.
+/// Polls a request this many times, then drops it. Returns true if it was complete.
 async fn polled(service: &Service, request: Request<Body>, times: usize) -> bool {
     let mut answer = pin!(router(service.engine.clone()).oneshot(request));
     for _ in 0..times {
@@ -103,7 +103,7 @@ async fn a_write_whose_client_goes_away_reaches_all_its_tasks_or_none() {
     }
 }
 
-/// A service whose tasks are full soon, and whose writes wait for long.
+/// A service whose tasks are soon full, and whose writes wait for a long time.
 fn patient() -> Service {
     Service::with(|options| {
         options.task_memory = 1;
@@ -122,7 +122,7 @@ async fn writes_that_wait_for_room_and_are_cancelled_give_back_their_memory_and_
     let hung = crate::sinks::Hung::new();
     let text = format!("stream | from('m') | http_post('{}')", hung.1);
     service.task("t", &text).await;
-    // Until the task has no room. A second is long enough for a write that has some, on a busy machine too.
+    // Fills the task. A second is long enough for a write that fits, even on a busy machine.
     let free = || {
         let request = Request::post("/write?db=db&precision=s");
         let request = request.body(in_pieces("m v=1 1\n")).unwrap();

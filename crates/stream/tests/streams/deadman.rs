@@ -1,4 +1,4 @@
-//! `stats` and `deadman`: what is said of points that do not come.
+//! Tests of `stats` and `deadman`: reports about missing points.
 
 use crate::http::Service;
 use std::time::{Duration, Instant};

@@ -70,7 +70,7 @@ async fn a_slow_task_that_drops_keeps_nobody_waiting() {
         capacity: NonZeroUsize::MIN,
         overflow: Overflow::DropNewest,
     };
-    // Nothing listens there: each batch takes a second and more.
+    // Nothing listens on this port, so each batch takes more than a second.
     let slow = "stream | from('m') | http_post('http://127.0.0.1:9/')";
     service.engine.add("slow", slow, options).await.unwrap();
     service.task("quick", "stream | from('m') | log()").await;
@@ -100,7 +100,7 @@ async fn deleting_a_task_ends_its_nodes_with_points_on_its_edges() {
     }
     service.engine.delete("slow").await.unwrap();
     assert_eq!(service.get("/tasks/slow").await.0, StatusCode::NOT_FOUND);
-    // The name is free again.
+    // The name can be used again.
     service.task("slow", "stream | from('m')").await;
     assert!(service.engine.close().await.unwrap().is_ok());
 }
@@ -143,7 +143,7 @@ async fn an_engine_that_everybody_has_dropped_ends_its_run() {
     let added = engine.add("t", text, TaskOptions::default()).await;
     assert!(added.is_ok());
     drop(engine);
-    // Its nodes hold the log as long as they live.
+    // The task's nodes hold the log until they end.
     let ended = async {
         while Arc::strong_count(&log) > 1 {
             tokio::task::yield_now().await;

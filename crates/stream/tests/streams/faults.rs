@@ -4,7 +4,7 @@ use crate::http::Service;
 use axum::http::{Method, StatusCode};
 use corsair_stream::engine::TaskState;
 
-/// What a node of a task has counted.
+/// Returns a counter of a node of a task.
 fn counted(service: &Service, task: &str, node: &str, counter: &str) -> u64 {
     let status = service.engine.status(task).unwrap();
     let node = status.nodes.iter().find(|n| n.name == node).unwrap();
@@ -14,7 +14,8 @@ fn counted(service: &Service, task: &str, node: &str, counter: &str) -> u64 {
         .1
 }
 
-/// A task with these nodes, and what it logs of lines of which one is of another type.
+/// Runs a task with these nodes over lines, one of which has another type. Returns the logged lines
+/// and the counted errors.
 async fn logged(nodes: &str, lines: &str) -> (Vec<String>, u64) {
     let service = Service::new();
     let text = format!("stream | from('m') | {nodes} | log()");
@@ -23,7 +24,7 @@ async fn logged(nodes: &str, lines: &str) -> (Vec<String>, u64) {
         .task("healthy", "stream | from('m') | http_out('seen')")
         .await;
     service.write(lines).await;
-    // A write of its own, in which nothing is wrong.
+    // A separate write without a fault.
     service.write("m v=99 99\n").await;
     service.engine.settle().await;
     let state = service.engine.status("t").unwrap().state;

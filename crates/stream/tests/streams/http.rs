@@ -10,7 +10,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use tower::ServiceExt;
 
-/// What the `log` nodes of a service have written.
+/// The output of the `log` nodes of a service.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -26,7 +26,7 @@ impl io::Write for Log {
 }
 
 impl Log {
-    /// Forgets what has been written.
+    /// Clears the output.
     pub fn clear(&self) {
         self.0.lock().unwrap().clear();
     }
@@ -66,7 +66,7 @@ impl Service {
         Service::with(|options| options.executor = executor)
     }
 
-    /// Starts a task that must start.
+    /// Starts a task, which must succeed.
     pub async fn task(&self, name: &str, text: &str) {
         let added = self.engine.add(name, text, TaskOptions::default()).await;
         added.unwrap_or_else(|error| panic!("{error}"));
@@ -101,7 +101,8 @@ impl Service {
         assert_eq!(status, StatusCode::NO_CONTENT, "{body}");
     }
 
-    /// Lets everything go its way, and gives what was logged, without what stands before each line.
+    /// Waits until all points have been processed, and returns the logged lines without their
+    /// prefixes.
     pub async fn logged(self) -> Vec<String> {
         self.engine.drain().await;
         let lines = self.log.lines();

@@ -1,11 +1,11 @@
-//! Tasks as they are written for kapacitor mean what they mean there.
+//! Tests that tasks written for kapacitor have the same meaning here.
 
 use crate::http::Service;
 use corsair_stream::engine::{AlertLogs, TaskOptions};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Runs a task over lines and gives what it logs, as `measurement… seconds`.
+/// Runs a task over lines and returns the logged lines, as `measurement… seconds`.
 async fn run(text: &str, lines: &str) -> Vec<String> {
     let service = Service::new();
     service.task("t", &format!("{text} | log()")).await;
@@ -18,7 +18,7 @@ async fn run(text: &str, lines: &str) -> Vec<String> {
     logged.map(seconds).collect()
 }
 
-/// A point a second.
+/// Returns one point for each second.
 fn ticks(from: i64, to: i64) -> String {
     (from..to).map(|at| format!("m v={at}i {at}\n")).collect()
 }

@@ -1,4 +1,5 @@
-//! A server that is killed at random moments ends with the files of one that is not.
+//! Tests that a server that is killed at random moments ends with the files of a server that is not
+//! killed.
 //!
 //! `STREAM_KILLS=1000 cargo test -p corsair-stream --test streams kills` kills more often.
 
@@ -147,7 +148,8 @@ fn position(server: &Server) -> u64 {
         .unwrap_or_else(|| panic!("no position in {metrics}"))
 }
 
-/// Writes to a server until it was killed this often, and as many writes in all. Returns the files.
+/// Writes to a server, which is killed this number of times, until all writes are done. Returns the
+/// files.
 fn run(
     terminal: &Terminal,
     name: &str,
@@ -218,7 +220,7 @@ fn run(
     (found, posts.bodies())
 }
 
-/// Whether a write was answered with 204.
+/// Returns true if a write was answered with 204.
 fn write(server: &Server, lines: &str) -> bool {
     let Ok(mut socket) = TcpStream::connect(&server.address) else {
         return false;

@@ -1,4 +1,4 @@
-//! Writes that are refused, in whole or in part, and leave everything else running.
+//! Tests of writes that are refused completely or partly, without an effect on other work.
 
 use crate::http::Service;
 use axum::body::{Body, Bytes};
@@ -25,7 +25,7 @@ async fn post(service: &Service, encoding: &str, body: Vec<u8>) -> (StatusCode, 
     )
 }
 
-/// After whatever came before, good lines are served.
+/// Checks that good lines are still accepted.
 async fn still_serves(service: Service) {
     service
         .task("after", "stream | from('after') | log()")
@@ -269,7 +269,7 @@ async fn a_packed_body_needs_memory_for_what_is_in_it() {
         options.body_memory = 1 << 20;
         options.patience = std::time::Duration::ZERO;
     });
-    // Eight megabytes of which almost nothing is left when packed.
+    // Eight megabytes that compress to almost nothing.
     let (status, refusal) = post(&service, "gzip", gzip(&b"m v=1 1\n".repeat(1 << 20))).await;
     assert_eq!(
         (status, &refusal["code"]),

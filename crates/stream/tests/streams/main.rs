@@ -1,4 +1,4 @@
-//! The engine as its users meet it: lines in by HTTP, tasks, what they show.
+//! Tests of the engine from its users' view: lines over HTTP, tasks, and their output.
 
 mod access;
 mod answers;

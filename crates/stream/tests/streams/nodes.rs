@@ -4,7 +4,7 @@ use crate::http::Service;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Runs a task over lines and gives what it logs.
+/// Runs a task over lines and returns the logged lines.
 async fn run(text: &str, lines: &str) -> Vec<String> {
     let service = Service::new();
     service.task("t", text).await;

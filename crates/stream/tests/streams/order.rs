@@ -2,7 +2,7 @@
 
 use crate::http::Service;
 
-/// What a task logs of lines that are written in bodies of a number of lines.
+/// Returns the lines that a task logs if `together` lines are written in each body.
 async fn logged(text: &str, lines: &[String], together: usize) -> Vec<String> {
     let service = Service::new();
     service.task("t", text).await;

@@ -20,7 +20,7 @@ async fn text(answer: Response<Body>) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
-/// Whether tags are closed in the order in which they were opened; texts are not looked at.
+/// True if every tag is closed in the right order; texts are not checked.
 fn is_well_formed(xml: &str) -> bool {
     let mut open = Vec::new();
     let mut rest = xml;
@@ -72,7 +72,7 @@ async fn a_task_is_drawn_with_its_nodes_and_what_has_gone_over_its_edges() {
     ] {
         assert!(svg.contains(shown), "{shown} in {svg}");
     }
-    // What a node does is written as the task says it, and harmless.
+    // The text of a node appears as in the task, with special characters escaped.
     assert!(
         svg.contains("where(v &gt; 1 AND h != '&lt;b&gt;')"),
         "{svg}"

@@ -175,7 +175,7 @@ impl Server {
         ))
     }
 
-    /// Sends a signal and waits for the end; what it has said since its start, and the exit code.
+    /// Sends a signal and waits for the end. Returns the output since the start, and the exit code.
     #[cfg(unix)]
     pub fn end(&mut self, name: &str) -> (String, String, Option<i32>) {
         signal(name, &self.child);
@@ -373,7 +373,7 @@ fn windows_joins_counts_and_levels_go_on_after_a_kill() {
             }
         }
         let shown = |(name, _): (&str, &str)| {
-            // What was written last may be under way still.
+            // The last write may still be in progress.
             std::thread::sleep(std::time::Duration::from_millis(200));
             let shown = server.get(&format!("/tasks/{name}/o"));
             let body = shown.rsplit("\r\n\r\n").next().unwrap().to_owned();
@@ -527,7 +527,7 @@ fn a_stderr_that_is_not_read_stops_neither_a_task_nor_the_stop() {
     terminal.write("good.tick", "stream | from('cpu') | http_out('seen')\n");
     let tasks = "--shutdown 0.5 --task log.tick bad0.tick bad1.tick bad2.tick bad3.tick good.tick";
     let mut server = Server::start(&terminal, tasks);
-    // Far more than a pipe holds.
+    // Much more than the capacity of a pipe.
     let lines = "cpu value=1 1\n".repeat(20_000);
     assert!(
         server
@@ -549,7 +549,7 @@ fn a_stderr_that_is_not_read_stops_neither_a_task_nor_the_stop() {
     };
     assert!(shown.contains("\"state\":\"running\""), "{shown}");
     signal("-TERM", &server.child);
-    // It ends though no line was read.
+    // The server ends although no line was read.
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 

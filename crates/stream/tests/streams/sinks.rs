@@ -1,4 +1,4 @@
-//! Receivers that hang, refuse or are slow, beside tasks that have nothing to do with them.
+//! Tests of receivers that hang, refuse or are slow, next to unrelated tasks.
 
 use crate::http::Service;
 use axum::http::{Method, StatusCode};
@@ -24,7 +24,7 @@ impl Hung {
     }
 }
 
-/// A log that is written only once it may be.
+/// A log that blocks until the test releases it.
 #[derive(Clone, Default)]
 pub struct Stuck(Arc<(Mutex<(bool, String)>, Condvar)>);
 
@@ -87,7 +87,7 @@ async fn a_hung_receiver_refuses_its_own_measurement_only_and_no_healthy_sink_wa
     service
         .task("healthy", "stream | from('well') | log()")
         .await;
-    // Until all that may wait for the receiver does.
+    // Writes until no more points can wait for the receiver.
     let mut refused = 0;
     for second in 0..400 {
         let lines = format!("hung v=1 {second}\n");

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Deserialize)]
 struct Tests {
     recordings: BTreeMap<String, Recording>,
-    /// What the `http_out` of a task shows after a recording.
+    /// The expected results of the task's `http_out` after a recording.
     shown: Vec<Shown>,
     refused: Vec<Refused>,
 }
@@ -56,7 +56,7 @@ fn tests() -> Tests {
 }
 
 impl Recording {
-    /// As kapacitor writes it.
+    /// Returns the recording in the format of kapacitor.
     fn text(&self) -> String {
         let seconds = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap();
         let shift = SECONDS_TO_1971 - seconds(&self.lines[0]);
@@ -70,7 +70,7 @@ impl Recording {
 }
 
 impl Shown {
-    /// What is shown, by name and tags.
+    /// Returns the results, by name and tags.
     async fn run(&self, recording: &Recording) -> Result<Vec<Series>, String> {
         let service = Service::new();
         let engine = &service.engine;
@@ -99,7 +99,7 @@ fn shown_once(task: &str) -> bool {
     task.matches("httpOut").count() == 1
 }
 
-/// Whether both are the same: in any order, floats but for their last digits.
+/// True if both are equal, in any order; floats may differ in their last digits.
 fn same(expected: &[Series], found: &[Series]) -> bool {
     let value = |expected: &Value, found: &Value| match (expected.as_f64(), found.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs().max(1.0),

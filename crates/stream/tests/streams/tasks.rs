@@ -1,4 +1,4 @@
-//! Tasks over HTTP: made, shown, deleted, refused.
+//! Tests of tasks over HTTP: created, shown, deleted, refused.
 
 use crate::http::Service;
 use axum::body::Body;

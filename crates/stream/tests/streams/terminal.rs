@@ -1,4 +1,4 @@
-//! The program, run in a directory of its own.
+//! The program, which runs in a separate directory.
 
 pub use corsair_testing::terminal::signal;
 

@@ -1,4 +1,4 @@
-//! The write-ahead log: what is given again, and what is refused.
+//! Tests of the write-ahead log: replayed writes, and refused logs.
 
 use crate::http::Service;
 use axum::http::{Method, StatusCode};
@@ -74,7 +74,7 @@ async fn a_task_gets_no_points_that_were_written_before_it_was_added() {
     let after = Service::new();
     after.engine.restore(saved);
     after.task("sum", SUM).await;
-    // It is not in the state, and so was not there when the point was written.
+    // The task is not in the saved state, so it did not exist when the point was written.
     after.task("new", &SUM.replace("sum')", "new')")).await;
     let opened = after.engine.open_log(second.join("log"), INTERVAL);
     assert_eq!(opened.await.unwrap(), 1);
@@ -178,7 +178,7 @@ async fn a_checkpoint_discards_the_files_of_the_log_before_it() {
     service.engine.sync_files().unwrap();
     service.engine.discard_log(saved.position());
     service.write("m v=1i 1\n").await;
-    // The thread of the log removes them when it has time.
+    // The thread of the log removes the files later.
     for _ in 0..1_000 {
         if files(dir.path()).len() == 1 {
             break;
@@ -225,7 +225,7 @@ async fn writes_with_a_limit() {
     };
     assert_eq!(refused.0, StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
     assert!(refused.1.contains("cannot be written"), "{refused:?}");
-    // A small one fits where the large one was cut off again.
+    // A small record fits after the large record was removed.
     let (status, _) = before.request(Method::POST, to, "m v=1i 20001\n").await;
     assert_eq!(status, StatusCode::NO_CONTENT);
     assert!(before.engine.close().await.unwrap().is_ok());

@@ -55,7 +55,7 @@ pub(in super::super) enum FailureCause {
         /// The actor whose name completes the description of the event; it may be on another shard.
         whose: Option<u32>,
     },
-    /// The actor caused the contained number of events at one instant.
+    /// The actor received this number of events from itself at one instant.
     Livelock(u32),
     /// The actor used up the sequence numbers of messages.
     Sends,

@@ -24,7 +24,7 @@ impl Model {
         })
     }
 
-    /// Returns the shard of this thread: its own, or the one that threads share.
+    /// Returns the shard of this thread: its own shard, or the shared one.
     fn shard(&self, index: usize, owned: bool) -> Mine<'_> {
         let shard = &self.counters.shards[index];
         Mine { shard, owned }

@@ -1,4 +1,5 @@
-//! Evaluation over columns: the shape of what comes out, and that it is what row by row gives.
+//! Tests of evaluation over columns: the form of the results, and that they equal an evaluation row
+//! by row.
 
 use super::blocks::{all, block, cells, list, sparse, tag, values};
 use super::random::{Typed, any_expression, any_rows, blocks};
@@ -127,7 +128,7 @@ fn cells_of_one_type_are_no_longer_mixed() {
     assert!(matches!(column, Data::Mixed(_)), "{column:?}");
 }
 
-/// What row by row gives: the value of each row, or all errors.
+/// Evaluates row by row: returns the value of each row, or all errors.
 fn expected(
     expression: &Expression,
     block: &Block,

@@ -7,10 +7,10 @@ use corsair_stream::language::{Problem, parse, parse_expression};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What a thread that serves requests has, and reads tasks.
+/// The stack of a thread that serves requests, on which tasks are parsed.
 const LARGE_STACK: usize = 2 << 20;
 
-/// What an actor on a thread of its own has, and evaluates expressions.
+/// The stack of an actor with its own thread, on which expressions are evaluated.
 const SMALL_STACK: usize = 256 << 10;
 
 fn on_a_stack_of<T: Send + 'static>(size: usize, body: impl FnOnce() -> T + Send + 'static) -> T {
