@@ -35,7 +35,7 @@ step_workflow() {
 # Every crate builds from its package, in the order of their dependencies, and says what the registry and docs.rs ask for.
 step_packages() {
     cargo publish --workspace --dry-run
-    ci/release/packages.py "$target/package"
+    ci/release/packages.py "$target/package/tmp-registry"
 }
 
 # `cargo install` from nothing: without the registry's files, a configuration or a build.

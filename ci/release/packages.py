@@ -3,7 +3,7 @@
 
     ci/release/packages.py [DIRECTORY]
 
-Sizes are those of the packages in DIRECTORY, as `cargo publish --dry-run` writes them (target/package).
+Sizes are those of the packages in DIRECTORY, as `cargo publish --workspace --dry-run` writes them (target/package/tmp-registry).
 """
 
 import json
