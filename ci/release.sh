@@ -62,7 +62,7 @@ step_binaries() {
         ;;
     esac
     cargo build --profile dist --target "$build" -p corsair-cli --features full
-    cargo build --profile dist-services --target "$build" -p corsair-stream -p corsair-courier --features corsair-stream/tls
+    cargo build --profile dist-services --target "$build" -p corsair-stream -p corsair-courier --features corsair-stream/tls,corsair-stream/kafka
     mkdir -p "$files"
     local program package built run=() command=$target/$build/dist/corsair
     if [[ $build == aarch64-* ]] && [ "$(uname -m)" != aarch64 ]; then
