@@ -80,7 +80,7 @@ struct EngineState {
     position: AtomicU64,
     /// The log position of the restored state.
     restored: Mutex<LogPlace>,
-    /// Where each source continues; changed while `order` is held.
+    /// The position at which each source continues; changed while `order` is held.
     sources: Mutex<BTreeMap<String, i64>>,
     closed: AtomicBool,
     /// True if nodes save their state when their inputs end.

@@ -1,7 +1,7 @@
 //! Points from the partitions of a Kafka topic: each record has lines of the line protocol.
 //!
-//! How far a partition was read is stored with the points, in the write-ahead log and in checkpoints, and not at the
-//! broker. So every record takes effect exactly once, also if the process is killed.
+//! The position in a partition is stored with the points, in the write-ahead log and in checkpoints, and not at the
+//! broker. So every record takes effect exactly once, even if the process is killed.
 
 use crate::engine::{Engine, Write, WriteError};
 use rskafka::BackoffConfig;
@@ -22,7 +22,7 @@ pub struct KafkaTopic {
     pub topic: String,
 }
 
-/// A text does not name brokers and a topic.
+/// The error for a text that does not name brokers and a topic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a topic; expected BROKER:PORT[,BROKER:PORT…]/TOPIC, for example localhost:9092/points"
@@ -69,7 +69,7 @@ impl FromStr for KafkaTopic {
 
 /// The time within which a broker must answer before a request is tried again.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
-/// The most bytes that are fetched from a partition at once, unless a record is larger.
+/// The maximum number of bytes that are fetched from a partition at once, unless a record is larger.
 const FETCHED: i32 = 1 << 20;
 /// The time for which a broker waits for records.
 const WAIT_MS: i32 = 500;

@@ -1,4 +1,5 @@
-//! Receivers outside, with their credentials, which tasks refer to by name. So no task's text contains a password.
+//! External receivers with their credentials. Tasks refer to them by name, so the text of a task contains no
+//! password.
 
 use crate::node::post::basic;
 use crate::pipeline::posted_to;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Endpoints(Arc<BTreeMap<String, Endpoint>>);
 
-/// A receiver.
+/// A receiver of posts, with its headers and credentials.
 #[derive(Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Endpoint {
@@ -59,7 +60,7 @@ pub enum EndpointError {
     Endpoint {
         /// The name of the endpoint.
         name: String,
-        /// What is wrong.
+        /// A description of the fault.
         reason: String,
     },
 }

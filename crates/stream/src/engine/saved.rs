@@ -14,7 +14,7 @@ pub struct EngineSnapshot {
     /// Lines that have not been logged.
     pub(super) log: Vec<Undelivered>,
     pub(super) place: LogPlace,
-    /// Where each source continues.
+    /// The position at which each source continues.
     pub(super) sources: BTreeMap<String, i64>,
 }
 

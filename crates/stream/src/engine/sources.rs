@@ -1,7 +1,8 @@
-//! Logs outside from which points are read, such as the partitions of a Kafka topic, and how far they have been read.
+//! External logs from which points are read, such as the partitions of a Kafka topic, and the positions up to which
+//! they have been read.
 //!
 //! The position after the last write of a source is in the same log entry and in the same checkpoint as the points of
-//! the write. So after a crash the source is read on from the write that was lost, and no write is taken twice.
+//! the write. So after a crash, reading continues at the first lost write, and no write is processed twice.
 
 use super::{Engine, Write, WriteError, WriteReport, write_log};
 
@@ -27,7 +28,7 @@ impl Engine {
         self.deliver(parsed).await
     }
 
-    /// Returns where a source continues; `None` if nothing was read from it.
+    /// Returns the position at which a source continues; `None` if nothing was read from the source.
     pub fn source_position(&self, source: &str) -> Option<i64> {
         self.shared.sources.lock().get(source).copied()
     }

@@ -93,7 +93,7 @@ pub(crate) struct ParsedWrite {
     generation: u64,
     /// The log entry; empty without a log.
     pub(super) entry: Vec<u8>,
-    /// The source of the lines, and where it continues.
+    /// The source of the lines, and the position at which the source continues.
     pub(super) source: Option<(Arc<str>, i64)>,
 }
 

@@ -91,7 +91,8 @@ pub(super) fn entry(
     postcard::to_allocvec(&entry).expect("plain data can be written")
 }
 
-/// Puts the position of a source before an entry, as an entry without a database, which counts with the one behind it.
+/// Puts the position of a source before an entry. The position is an entry without a database, and belongs to the
+/// entry behind it.
 pub(super) fn mark_source(entry: &mut Vec<u8>, source: &str, next: i64) {
     let mark = Entry {
         database: "".into(),

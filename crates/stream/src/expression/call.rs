@@ -180,7 +180,7 @@ functions! {
     Replace "strReplace" Values(4, replace);
     /// In the second string, replaces all matches of the pattern (the first argument) with the third string.
     RegexReplace "regexReplace" Rows(3);
-    /// The number of points so far, this one included.
+    /// The number of points so far, including the current point.
     PointCount "count" Rows(0);
     /// The distance from the mean of the values so far, in standard deviations.
     Sigma "sigma" Rows(1);
@@ -219,8 +219,8 @@ impl Function {
         all.find(|function| function.name() == name).copied()
     }
 
-    /// True if its result depends on the points before. Only `eval` and `where` have such functions; elsewhere they have
-    /// no value.
+    /// True if the function's result depends on earlier points. Only `eval` and `where` support such functions;
+    /// elsewhere these functions have no value.
     pub fn remembers(self) -> bool {
         matches!(
             self,

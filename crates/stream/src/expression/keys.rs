@@ -48,7 +48,7 @@ impl Expression {
         found
     }
 
-    /// True if it contains a function that remembers points.
+    /// True if the expression contains a function that remembers points.
     pub(crate) fn remembers(&self) -> bool {
         let mut found = false;
         self.visit(|part, _| {

@@ -184,7 +184,7 @@ pub(super) fn unpack(packed: &[u8], reserved: &mut Reserved) -> Result<Bytes, Re
     // The memory of the packed body stays reserved.
     reserved.limit = limit.saturating_add(before);
     loop {
-        // The buffer is reserved as it is allocated, so that the reservation is what the body takes.
+        // The reservation grows with the buffer, so that it equals the memory of the body.
         let needed = unpacked.len() + STEP;
         if needed > unpacked.capacity() {
             let doubled = (unpacked.capacity() * 2).min(limit + STEP).max(needed);

@@ -37,7 +37,7 @@ impl Disabled {
         Disabled(Arc::new(Mutex::new(disabled.collect())))
     }
 
-    /// Removes a task. Returns true if it was there.
+    /// Removes a task. Returns true if the task existed.
     pub(super) fn remove(&self, name: &str) -> bool {
         self.0.lock().remove(name).is_some()
     }
@@ -166,7 +166,8 @@ pub(super) async fn delete(
     let Path(name) = name.map_err(bad_path)?;
     to_its_end(async move {
         if !server.disabled.remove(&name) {
-            // The command line deletes what a pattern has matched, also if it is gone by now.
+            // The command line deletes all tasks that a pattern has matched, including tasks that have been deleted
+            // meanwhile.
             match server.engine.delete(&name).await {
                 Ok(()) | Err(crate::engine::TaskError::Unknown { .. }) => {}
                 Err(error) => return Err(error.into()),

@@ -12,15 +12,15 @@ pub struct Tls {
     never: std::convert::Infallible,
 }
 
-/// Why a certificate cannot be used.
+/// The reasons why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or the two do not belong together.
+    /// A file cannot be read, or the certificate and the key do not belong together.
     #[error("{path}: {reason}")]
     File {
         /// The path of the file.
         path: std::path::PathBuf,
-        /// What is wrong with it.
+        /// A description of the fault.
         reason: String,
     },
     /// This build has no TLS.

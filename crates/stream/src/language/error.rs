@@ -79,7 +79,7 @@ pub enum Problem {
     /// A precision is unknown.
     #[error("'{0}' is not a precision; expected ns, us, ms, s, m or h")]
     Precision(String),
-    /// A property of a post stands before the post.
+    /// A property of a post precedes the post.
     #[error("`.{property}` belongs to a post: write it after `.post('URL')`")]
     BeforePost {
         /// The name of the property.
@@ -95,7 +95,7 @@ pub enum Problem {
     Values {
         /// The name of the property.
         property: &'static str,
-        /// The number of values that it takes.
+        /// The number of values that the property takes.
         expected: usize,
         /// The number of values in the text.
         found: usize,

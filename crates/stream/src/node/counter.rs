@@ -15,7 +15,7 @@ impl Counter {
         self.0.fetch_add(more as u64, Ordering::Relaxed);
     }
 
-    /// Sets the number, which is then that of things that exist now.
+    /// Sets the number, for counters that report a current amount.
     pub(crate) fn set(&self, number: u64) {
         self.0.store(number, Ordering::Relaxed);
     }

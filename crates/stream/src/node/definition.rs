@@ -65,7 +65,7 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
     /// Builds the node.
     fn build(&self, context: &Context<'_>) -> Built;
 
-    /// True if its expressions may have functions that remember the points before.
+    /// True if the node's expressions may have functions that remember earlier points.
     fn remembers(&self) -> bool {
         false
     }
@@ -90,7 +90,7 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         Vec::new()
     }
 
-    /// Returns the names of the server's endpoints to which it posts.
+    /// Returns the names of the server's endpoints to which the node posts.
     fn receivers(&self) -> Vec<&Arc<str>> {
         Vec::new()
     }
@@ -231,12 +231,12 @@ pub(crate) struct Delivery<'a> {
     pub(crate) disk: Option<&'a SinkDisk>,
 }
 
-/// The most memory of a queue with a disk buffer, because a checkpoint contains it.
+/// The maximum memory of a queue with a disk buffer. It is small, because a checkpoint contains this memory.
 const MEMORY_BESIDE_DISK: usize = 4 << 20;
 
 impl Context<'_> {
-    /// Creates the queue of a receiver outside, with a disk buffer if the engine has them. `place` numbers the queues of
-    /// the node.
+    /// Creates the queue of an external receiver, with a disk buffer if the engine has disk buffers. `place` is the
+    /// index of the queue within the node.
     pub(crate) fn outlet(&self, place: usize, counts: &Counts, deliver: Deliver) -> Queue {
         let node = self.name.rsplit(':').next().unwrap_or_default();
         let spill = self.delivery.disk.map(|disk| {

@@ -1,4 +1,4 @@
-//! Functions that remember the points before: `count()`, `sigma(x)` and `spread(x)`.
+//! Functions that remember earlier points: `count()`, `sigma(x)` and `spread(x)`.
 //!
 //! An expression is evaluated for many rows at once, so these functions are not part of it: each call is replaced by the
 //! key of a column, which [`Remembered::add`] computes row by row before the expression is evaluated.
@@ -25,7 +25,7 @@ struct RememberedCall {
     argument: Option<Expression>,
 }
 
-/// What a call remembers of the points of a group.
+/// The memory of a call about the points of a group.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Memory {
     count: i64,
@@ -95,7 +95,7 @@ impl Remembered {
         if self.0.is_empty() {
             return batch;
         }
-        // A new column has a cell for every row of its block, of which other groups may have most.
+        // A new column has a cell for every row of its block, and most of these rows may belong to other groups.
         if batch.rows.len() * 2 < batch.block.rows() {
             batch = Batch::all(Arc::new(batch.to_block()), batch.group);
         }
@@ -179,7 +179,7 @@ impl Memory {
     }
 }
 
-/// What the calls of a node remember, for each group. Empty, and without a cost, if there is no call.
+/// The memory of a node's calls, for each group. Empty and without a cost if there is no call.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
     calls: usize,

@@ -19,7 +19,7 @@ pub struct PostTo {
     pub url: Arc<str>,
     /// The name of an endpoint of the server, which has a URL and may have headers and credentials.
     pub endpoint: Option<Arc<str>>,
-    /// Headers with their values. Those of the endpoint come first.
+    /// Headers with their values. The headers of the endpoint come first.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -33,10 +33,10 @@ impl<T: Into<Arc<str>>> From<T> for PostTo {
 }
 
 impl PostTo {
-    /// The names of its properties in the language.
+    /// The names of the receiver's properties in the language.
     pub(crate) const PROPERTIES: [&'static str; 4] = ["endpoint", "header", "basic", "token"];
 
-    /// Parses one of its properties, whose name was read.
+    /// Parses one property of the receiver, whose name was read.
     pub(crate) fn property(
         &mut self,
         parser: &mut Parser<'_>,
@@ -190,7 +190,7 @@ pub(crate) fn poster(context: &Context<'_>, to: Endpoint) -> Deliver {
     })
 }
 
-/// Returns whether a body that was not taken may be taken later.
+/// Returns true if a body that was not accepted may be accepted later.
 fn after(error: &ureq::Error) -> Delivery {
     match error {
         ureq::Error::StatusCode(408 | 425 | 429 | 500..) => Delivery::Unavailable,

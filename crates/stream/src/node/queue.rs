@@ -72,9 +72,9 @@ impl Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
-    /// The receiver refuses the body, also if it is sent again.
+    /// The receiver refuses the body, and would refuse it again.
     Refused,
-    /// The receiver cannot be reached, or may take the body later.
+    /// The receiver cannot be reached, or may accept the body later.
     Unavailable,
 }
 
@@ -85,7 +85,7 @@ pub(crate) type Deliver = Box<dyn FnMut(&Undelivered, &dyn Fn() -> bool) -> Deli
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SavedQueue {
     pub(crate) bodies: Vec<Undelivered>,
-    /// The bodies behind these that wait on disk.
+    /// The later bodies, which wait on disk.
     spilled: Option<SavedSpill>,
 }
 
@@ -141,9 +141,9 @@ enum Mode {
 
 /// The time without bodies after which the thread ends.
 const IDLE: Duration = Duration::from_secs(5);
-/// The longest pause before a receiver that is unavailable is tried again.
+/// The longest pause before an unavailable receiver is tried again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The shortest such pause.
+/// The shortest pause before an unavailable receiver is tried again.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl fmt::Debug for Queue {
@@ -215,7 +215,8 @@ impl Queue {
         self.0.file.as_ref().map_or(Ok(()), Append::sync)
     }
 
-    /// Removes files of the disk buffer that the last saved state does not need. Call it when that state is on disk.
+    /// Removes files of the disk buffer that the last saved state does not need. Call this method when the state is
+    /// on disk.
     pub(crate) fn discard_saved(&self) {
         if let Some(disk) = &mut self.0.state.lock().disk {
             disk.spill.discard();
