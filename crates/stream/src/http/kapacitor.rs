@@ -166,8 +166,8 @@ pub(super) async fn delete(
     let Path(name) = name.map_err(bad_path)?;
     to_its_end(async move {
         if !server.disabled.remove(&name) {
-            // The command line deletes all tasks that a pattern has matched, including tasks that have been deleted
-            // meanwhile.
+            // The command line deletes all tasks that a pattern has matched, including tasks that other requests have
+            // already deleted.
             match server.engine.delete(&name).await {
                 Ok(()) | Err(crate::engine::TaskError::Unknown { .. }) => {}
                 Err(error) => return Err(error.into()),
