@@ -13,6 +13,7 @@ import json
 import math
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -407,6 +408,16 @@ def report():
     (DATA / "results.svg").write_text(picture(points))
 
 
+def style():
+    """The colours of all pictures by name, and the rules of dark schemes, from the module that defines them."""
+    source = (HERE.parents[1] / "crates/core/src/picture.rs").read_text()
+    light = dict(re.findall(r'pub const (\w+): &str = "(#\w+)"', source))
+    dark = re.findall(r'^    \((\w+|"#\w+"), "(#\w+)"\)', source, re.MULTILINE)
+    rules = (f'.corsair [{what}="{light.get(name, name)}"]{{{what}:{to}}}' for name, to in dark for what in ("fill", "stroke"))
+    rules = "".join(rules).replace('""', '"')
+    return light, f"<style>@media(prefers-color-scheme:dark){{.corsair text:not([fill]){{fill:{dict(dark)['INK']}}}{rules}}}</style>"
+
+
 def picture(points):
     """Predicted over measured, on logarithmic axes, with the interval of the prediction."""
     times = [value for point in points for value in point[2:]]
@@ -414,23 +425,28 @@ def picture(points):
     size, edge = 640, 60
     at = lambda seconds: edge + (math.log(seconds * 1e3) - low) / (high - low) * (size - 2 * edge)
     y = lambda seconds: size - at(seconds)
-    colours = {"p50": "#1f77b4", "p95": "#ff7f0e", "p99": "#d62728"}
+    light, dark = style()
+    ink, rule, faint = light["INK"], light["RULE"], light["FAINT"]
+    colours = {"p50": light["NORMAL"], "p95": light["LIMIT"], "p99": light["NOTABLE"]}
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" font-family="sans-serif" font-size="12">',
-        f'<rect width="{size}" height="{size}" fill="white"/>',
-        f'<line x1="{edge}" y1="{size - edge}" x2="{size - edge}" y2="{edge}" stroke="#888"/>',
-        f'<text x="{size / 2}" y="{size - 15}" text-anchor="middle">measured, milliseconds</text>',
-        f'<text x="15" y="{size / 2}" transform="rotate(-90 15 {size / 2})" text-anchor="middle">predicted, milliseconds</text>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" font-family="sans-serif" font-size="12" class="corsair" role="img">',
+        "<title>Predicted and measured response times</title>",
+        f"<desc>{len(points)} percentiles of real services with the intervals of their predictions; the diagonal is a perfect prediction.</desc>",
+        dark,
+        f'<rect width="{size}" height="{size}" fill="{light["PAPER"]}"/>',
+        f'<line x1="{edge}" y1="{size - edge}" x2="{size - edge}" y2="{edge}" stroke="{faint}"/>',
+        f'<text x="{size / 2}" y="{size - 15}" text-anchor="middle" fill="{ink}">measured, milliseconds</text>',
+        f'<text x="15" y="{size / 2}" transform="rotate(-90 15 {size / 2})" text-anchor="middle" fill="{ink}">predicted, milliseconds</text>',
     ]
     for millis in (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000):
         if low <= math.log(millis) <= high:
             here = at(millis / 1e3)
-            parts.append(f'<text x="{here:.1f}" y="{size - edge + 16}" text-anchor="middle">{millis}</text>')
-            parts.append(f'<text x="{edge - 6}" y="{size - here + 4:.1f}" text-anchor="end">{millis}</text>')
-            parts.append(f'<path d="M{here:.1f} {edge}V{size - edge}M{edge} {size - here:.1f}H{size - edge}" stroke="#eee"/>')
+            parts.append(f'<text x="{here:.1f}" y="{size - edge + 16}" text-anchor="middle" fill="{ink}">{millis}</text>')
+            parts.append(f'<text x="{edge - 6}" y="{size - here + 4:.1f}" text-anchor="end" fill="{ink}">{millis}</text>')
+            parts.append(f'<path d="M{here:.1f} {edge}V{size - edge}M{edge} {size - here:.1f}H{size - edge}" stroke="{rule}"/>')
     for name, quantity, predicted, least, most, real in points:
         x, colour = at(real), colours[quantity]
-        parts.append(f'<path d="M{x:.1f} {y(least):.1f}V{y(most):.1f}" stroke="{colour}" stroke-opacity="0.4"/>')
+        parts.append(f'<path d="M{x:.1f} {y(least):.1f}V{y(most):.1f}" stroke="{colour}" stroke-opacity="0.5"/>')
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y(predicted):.1f}" r="3" fill="{colour}"><title>{name}, {quantity}</title></circle>'
         )

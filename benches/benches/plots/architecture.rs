@@ -1,8 +1,9 @@
 //! A picture of a simulated architecture: its regions and zones as areas, instances as dots, one row for each service
 //! with the entry points on top, and the connections that were made in the run.
 
-use crate::legend::INK;
+use corsair::picture::{AREA, INK, NORMAL, PAPER};
 use corsair::{Config, Executor};
+use corsair_arch::picture::style::{colour, font, picture};
 use corsair_arch::{KINDS, Plan, Scale, Topology, read, simulate};
 use corsair_observe::{Clock, GraphFormat, Observer, Settings};
 use plotters::prelude::*;
@@ -47,7 +48,7 @@ pub fn draw(name: &str, regions: u32) -> Result<String, Box<dyn Error>> {
     let services = topology.services.iter().rev();
     let services: Vec<String> = services.map(|service| service.name.clone()).collect();
     let graph = simulated(name, topology)?;
-    picture(&services, &graph)
+    drawn(&services, &graph)
 }
 
 fn simulated(name: &str, topology: Topology) -> Result<Graph, Box<dyn Error>> {
@@ -86,7 +87,7 @@ fn place(name: &str) -> Option<Place<'_>> {
     })
 }
 
-fn picture(services: &[String], graph: &Graph) -> Result<String, Box<dyn Error>> {
+fn drawn(services: &[String], graph: &Graph) -> Result<String, Box<dyn Error>> {
     let names = || graph.graph.iter().filter_map(|line| line.node.as_deref());
     let places = || names().filter_map(place);
     let present: BTreeSet<&str> = places().map(|place| place.service).collect();
@@ -142,50 +143,57 @@ fn picture(services: &[String], graph: &Graph) -> Result<String, Box<dyn Error>>
         }
     }
 
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (width as u32, height as u32));
-        let area = area.into_drawing_area();
-        area.fill(&WHITE)?;
-        let text = ("sans-serif", 13).into_font().color(&INK);
-        let middle = text.pos(Pos::new(HPos::Center, VPos::Center));
-        for (region, index) in regions.iter().zip(0..) {
-            let left = LABELS + index * (REGION + GAP);
-            let corners = [(left, 6), (left + REGION, height - 8)];
-            area.draw(&Rectangle::new(corners, RGBColor(236, 240, 245).filled()))?;
-            area.draw(&Text::new(
-                (*region).to_owned(),
-                (left + REGION / 2, 18),
-                middle.clone(),
-            ))?;
-            for (zone, column) in zones.iter().zip(0..) {
-                let left = left + column * REGION / COLUMNS;
-                let corners = [(left + 4, 30), (left + REGION / COLUMNS - 4, height - 14)];
-                area.draw(&Rectangle::new(corners, RGBColor(250, 251, 253).filled()))?;
-                let at = (left + REGION / COLUMNS / 2, 42);
-                area.draw(&Text::new((*zone).to_owned(), at, middle.clone()))?;
+    let description = format!(
+        "{} services in {} regions; each dot is an instance, each line a connection.",
+        rows.len(),
+        regions.len()
+    );
+    let size = (width as u32, height as u32);
+    let drawn = picture(
+        size,
+        "An architecture in two regions",
+        &description,
+        |area| {
+            let text = font(13, colour(INK));
+            let middle = text.pos(Pos::new(HPos::Center, VPos::Center));
+            for (region, index) in regions.iter().zip(0..) {
+                let left = LABELS + index * (REGION + GAP);
+                let corners = [(left, 6), (left + REGION, height - 8)];
+                area.draw(&Rectangle::new(corners, colour(AREA).filled()))?;
+                area.draw(&Text::new(
+                    (*region).to_owned(),
+                    (left + REGION / 2, 18),
+                    middle.clone(),
+                ))?;
+                for (zone, column) in zones.iter().zip(0..) {
+                    let left = left + column * REGION / COLUMNS;
+                    let corners = [(left + 4, 30), (left + REGION / COLUMNS - 4, height - 14)];
+                    area.draw(&Rectangle::new(corners, colour(PAPER).filled()))?;
+                    let at = (left + REGION / COLUMNS / 2, 42);
+                    area.draw(&Text::new((*zone).to_owned(), at, middle.clone()))?;
+                }
             }
-        }
-        let edges = graph.graph.iter().filter(|line| line.edge.is_some());
-        for line in edges {
-            let ends = (line.source.as_deref(), line.target.as_deref());
-            let (Some(source), Some(target)) = ends else {
-                continue;
-            };
-            if let (Some(&from), Some(&to)) = (dots.get(source), dots.get(target)) {
-                let style = RGBColor(36, 96, 160).mix(0.16).stroke_width(1);
-                area.draw(&PathElement::new([from, to], style))?;
+            let edges = graph.graph.iter().filter(|line| line.edge.is_some());
+            for line in edges {
+                let ends = (line.source.as_deref(), line.target.as_deref());
+                let (Some(source), Some(target)) = ends else {
+                    continue;
+                };
+                if let (Some(&from), Some(&to)) = (dots.get(source), dots.get(target)) {
+                    let style = colour(NORMAL).mix(0.16).stroke_width(1);
+                    area.draw(&PathElement::new([from, to], style))?;
+                }
             }
-        }
-        for at in dots.values().collect::<BTreeSet<_>>() {
-            area.draw(&Circle::new(*at, 4, RGBColor(196, 78, 36).filled()))?;
-        }
-        let right = text.pos(Pos::new(HPos::Right, VPos::Center));
-        for (service, row) in rows.iter().zip(0..) {
-            let at = (LABELS - 10, TOP + row * ROW + ROW / 2);
-            area.draw(&Text::new((*service).to_owned(), at, right.clone()))?;
-        }
-        area.present()?;
-    }
-    Ok(svg)
+            for at in dots.values().collect::<BTreeSet<_>>() {
+                area.draw(&Circle::new(*at, 4, colour(NORMAL).filled()))?;
+            }
+            let right = text.pos(Pos::new(HPos::Right, VPos::Center));
+            for (service, row) in rows.iter().zip(0..) {
+                let at = (LABELS - 10, TOP + row * ROW + ROW / 2);
+                area.draw(&Text::new((*service).to_owned(), at, right.clone()))?;
+            }
+            Ok(())
+        },
+    );
+    Ok(drawn?)
 }

@@ -1,14 +1,11 @@
 //! Horizontal bars, one row for each contender.
 
-use crate::legend::INK;
 use crate::measured::{Benchmark, Versus};
-use plotters::coord::Shift;
+use corsair::picture::{FAINT, INK, NORMAL};
+use corsair_arch::picture::style::{Area, colour, font, picture};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
-
-const OURS: RGBColor = RGBColor(196, 78, 36);
-const THEIRS: RGBColor = RGBColor(120, 134, 148);
 
 const ROW: i32 = 24;
 const TITLE: i32 = 40;
@@ -23,8 +20,8 @@ struct Bar {
 impl Bar {
     fn colour(&self) -> RGBColor {
         match self.name.starts_with("corsair") {
-            true => OURS,
-            false => THEIRS,
+            true => colour(NORMAL),
+            false => colour(FAINT),
         }
     }
 }
@@ -52,20 +49,15 @@ pub fn versus(rows: &[Versus]) -> Result<String, Box<dyn Error>> {
         |rate| format!("{rate:.1}"),
     );
     let memory = bars(|row| row.bytes_per_actor, |bytes| format!("{bytes:.0}"));
-    let mut svg = String::new();
-    {
-        let area = canvas(&mut svg, 960, rows.len())?;
+    let description =
+        "Million messages per second and bytes per actor with 100,000 pirates, by runtime.";
+    let drawn = picture(size(rows.len()), "Runtimes compared", description, |area| {
         let (left, right) = area.split_horizontally(520);
-        panel(
-            &left,
-            "million messages per second (more is better)",
-            &rates,
-            150,
-        )?;
-        panel(&right, "bytes per actor (less is better)", &memory, 150)?;
-        area.present()?;
-    }
-    Ok(svg)
+        let title = "million messages per second (more is better)";
+        panel(&left, title, &rates, 150)?;
+        panel(&right, "bytes per actor (less is better)", &memory, 150)
+    });
+    Ok(drawn?)
 }
 
 /// Draws the nanoseconds per fork on one and on two workers. Tokio's tasks are left out, because their bar would dwarf
@@ -97,39 +89,26 @@ pub fn fork_join(rows: &[Benchmark]) -> Result<String, Box<dyn Error>> {
     if one.is_empty() || two.is_empty() {
         return Err("criterion.json has no row of fork_join/sum".into());
     }
-    let mut svg = String::new();
-    {
-        let area = canvas(&mut svg, 960, one.len())?;
+    let description = "Nanoseconds per fork on one and on two workers, by library.";
+    let drawn = picture(size(one.len()), "Fork-join", description, |area| {
         let (left, right) = area.split_horizontally(480);
         panel(&left, "ns per fork, one worker (less is better)", &one, 140)?;
-        panel(&right, "ns per fork, two workers", &two, 140)?;
-        area.present()?;
-    }
-    Ok(svg)
+        panel(&right, "ns per fork, two workers", &two, 140)
+    });
+    Ok(drawn?)
 }
 
-fn canvas(
-    svg: &mut String,
-    width: u32,
-    rows: usize,
-) -> Result<DrawingArea<SVGBackend<'_>, Shift>, Box<dyn Error>> {
-    let height = TITLE + ROW * rows as i32 + 16;
-    let area = SVGBackend::with_string(svg, (width, height as u32)).into_drawing_area();
-    area.fill(&WHITE)?;
-    Ok(area)
+/// The size of a picture with this many rows.
+fn size(rows: usize) -> (u32, u32) {
+    (960, (TITLE + ROW * rows as i32 + 16) as u32)
 }
 
 /// Draws a title and its bars; names take the first `names` pixels.
-fn panel(
-    area: &DrawingArea<SVGBackend<'_>, Shift>,
-    title: &str,
-    bars: &[Bar],
-    names: i32,
-) -> Result<(), Box<dyn Error>> {
-    let text = ("sans-serif", 13).into_font().color(&INK);
+fn panel(area: &Area<'_>, title: &str, bars: &[Bar], names: i32) -> Result<(), Box<dyn Error>> {
+    let text = font(13, colour(INK));
     let right = text.pos(Pos::new(HPos::Right, VPos::Center));
     let left = text.pos(Pos::new(HPos::Left, VPos::Center));
-    let heading = ("sans-serif", 15).into_font().color(&INK);
+    let heading = font(15, colour(INK));
     area.draw(&Text::new(title.to_owned(), (names, 14), heading))?;
     let room = area.dim_in_pixel().0 as i32 - names - 64;
     let most = bars

@@ -14,7 +14,6 @@
 
 mod architecture;
 mod bars;
-mod legend;
 mod machines;
 mod measured;
 mod metastable;
@@ -69,9 +68,6 @@ fn draw_all() -> Result<(), Box<dyn Error>> {
 
 fn save(folder: &Path, name: &str, svg: &str) -> Result<(), Box<dyn Error>> {
     let path = folder.join(name).with_extension("svg");
-    let title = name.replace('_', " ");
-    let description = "Drawn by `cargo bench --bench plots` from the measurements beside it.";
-    let svg = corsair::picture::finish(svg, &title, description);
     std::fs::write(&path, svg).map_err(|error| format!("{}: {error}", path.display()))?;
     eprintln!("plots: {}", path.display());
     Ok(())

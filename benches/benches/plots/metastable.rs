@@ -1,9 +1,9 @@
 //! A metastable failure over time: after a load spike, retries keep the system overloaded; with a retry budget it
 //! recovers.
 
-use crate::legend;
-use crate::legend::INK;
+use corsair::picture::{BAD, NORMAL, NOTABLE};
 use corsair::{Config, Executor};
+use corsair_arch::picture::style::{Area, NAMES, colour, mesh, name_ends, picture};
 use corsair_arch::{DefinitionText, Plan, Scale, Setting, Slice, Topology, simulate};
 use plotters::prelude::*;
 use std::error::Error;
@@ -13,9 +13,6 @@ use std::time::Duration;
 const SECONDS: u64 = 40;
 /// The start and the end of the spike, in seconds.
 const SPIKE: (f64, f64) = (10.0, 12.0);
-
-const WITHOUT: RGBColor = RGBColor(196, 78, 36);
-const WITH: RGBColor = RGBColor(36, 96, 160);
 
 /// The result of one run: the share of requests that fail and the attempts per second, for each half second.
 struct Story {
@@ -74,59 +71,50 @@ pub fn draw() -> Result<String, Box<dyn Error>> {
         path: "services.api.calls.db.retries.budget".to_owned(),
         value: Setting::value(r#"{"share": 0.1}"#),
     }])?;
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (960, 520)).into_drawing_area();
-        area.fill(&WHITE)?;
+    let most = without.attempts.iter().map(|point| point.1);
+    let most = most.fold(0.0, f64::max) * 1.1;
+    let description = "Requests that fail and attempts a second, with a spike from 10 to 12 s: three retries keep the system down, a budget of retries lets it recover.";
+    let drawn = picture((960, 520), "A metastable failure", description, |area| {
         let (above, below) = area.split_vertically(270);
-        let most = without.attempts.iter().map(|point| point.1);
-        let most = most.fold(0.0, f64::max) * 1.1;
-        for (area, unit, top, curves) in [
-            (
-                &above,
-                "requests that fail, per cent",
-                105.0,
-                [&without.failing, &with.failing],
-            ),
-            (
-                &below,
-                "attempts a second that are ever answered",
-                most,
-                [&without.attempts, &with.attempts],
-            ),
-        ] {
-            let mut chart = ChartBuilder::on(area)
-                .margin(12)
-                .x_label_area_size(36)
-                .y_label_area_size(60)
-                .build_cartesian_2d(0.0..SECONDS as f64, 0.0..top)?;
-            let text = ("sans-serif", 13).into_font().color(&INK);
-            let spike = [(SPIKE.0, 0.0), (SPIKE.1, top)];
-            chart.draw_series([Rectangle::new(spike, RGBColor(245, 226, 190).filled())])?;
-            chart
-                .configure_mesh()
-                .light_line_style(WHITE)
-                .x_desc("seconds, with a spike from 10 to 12")
-                .y_desc(unit)
-                .label_style(text.clone())
-                .axis_desc_style(text.clone())
-                .draw()?;
-            let names = [
-                ("three retries", WITHOUT),
-                ("three retries within a budget of 10 %", WITH),
-            ];
-            for ((name, colour), points) in names.into_iter().zip(curves) {
-                chart
-                    .draw_series(LineSeries::new(
-                        points.iter().copied(),
-                        colour.filled().stroke_width(2),
-                    ))?
-                    .label(name)
-                    .legend(legend::line(colour));
-            }
-            legend::draw(&mut chart, SeriesLabelPosition::MiddleRight)?;
-        }
-        area.present()?;
+        let failing = [&*without.failing, &*with.failing];
+        panel(&above, "requests that fail, per cent", 105.0, failing)?;
+        let attempts = [&*without.attempts, &*with.attempts];
+        panel(
+            &below,
+            "attempts a second that are ever answered",
+            most,
+            attempts,
+        )
+    });
+    Ok(drawn?)
+}
+
+/// Draws one quantity without and with a budget.
+fn panel(
+    area: &Area<'_>,
+    unit: &str,
+    top: f64,
+    curves: [&[(f64, f64)]; 2],
+) -> Result<(), Box<dyn Error>> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(12)
+        .margin_right(NAMES)
+        .x_label_area_size(36)
+        .y_label_area_size(60)
+        .build_cartesian_2d(0.0..SECONDS as f64, 0.0..top)?;
+    let spike = [(SPIKE.0, 0.0), (SPIKE.1, top)];
+    chart.draw_series([Rectangle::new(spike, colour(NOTABLE).mix(0.25).filled())])?;
+    mesh(&mut chart)
+        .x_desc("seconds, with a spike from 10 to 12")
+        .y_desc(unit)
+        .draw()?;
+    let mut names = Vec::new();
+    let styles = [("three retries", BAD), ("with a budget", NORMAL)];
+    for ((name, hex), points) in styles.into_iter().zip(curves) {
+        let style = colour(hex).filled().stroke_width(2);
+        let end = points.last().map(|end| chart.backend_coord(end));
+        names.extend(end.map(|end| (end, name.to_owned(), colour(hex))));
+        chart.draw_series(LineSeries::new(points.iter().copied(), style))?;
     }
-    Ok(svg)
+    Ok(name_ends(area, names)?)
 }

@@ -1,8 +1,8 @@
 //! Rates over the number of actors.
 
-use crate::legend;
-use crate::legend::INK;
 use crate::measured::Benchmark;
+use corsair::picture::{FAINT, SERIES};
+use corsair_arch::picture::style::{NAMES, colour, mesh, name_ends, picture};
 use plotters::prelude::*;
 use std::error::Error;
 
@@ -13,23 +13,11 @@ use std::error::Error;
 /// If nothing was measured, or the picture cannot be drawn.
 pub fn chat(rows: &[Benchmark]) -> Result<String, Box<dyn Error>> {
     let curves = [
-        (
-            "virtual-2-handler",
-            "handler, 2 workers",
-            RGBColor(196, 78, 36),
-        ),
-        (
-            "virtual-1-handler",
-            "handler, 1 worker",
-            RGBColor(230, 150, 100),
-        ),
-        ("virtual-2-async", "async, 2 workers", RGBColor(36, 96, 160)),
-        (
-            "virtual-1-async",
-            "async, 1 worker",
-            RGBColor(110, 160, 210),
-        ),
-        ("heap", "a binary heap of events", RGBColor(120, 134, 148)),
+        ("virtual-2-handler", "handler, 2 workers", SERIES[0]),
+        ("virtual-1-handler", "handler, 1 worker", SERIES[3]),
+        ("virtual-2-async", "async, 2 workers", SERIES[2]),
+        ("virtual-1-async", "async, 1 worker", SERIES[5]),
+        ("heap", "a binary heap", FAINT),
     ];
     let points = |id: &str| -> Vec<(f64, f64)> {
         let mut points: Vec<_> = rows
@@ -48,35 +36,28 @@ pub fn chat(rows: &[Benchmark]) -> Result<String, Box<dyn Error>> {
     if most == 0.0 {
         return Err("criterion.json has no row of chat".into());
     }
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (960, 420)).into_drawing_area();
-        area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&area)
+    let description = "Million events per second of wall-clock time by number of actors, of handlers, async bodies and a binary heap of events.";
+    let drawn = picture((960, 420), "Rates of chat", description, |area| {
+        let mut chart = ChartBuilder::on(area)
             .margin(16)
+            .margin_right(NAMES + 20)
             .x_label_area_size(44)
             .y_label_area_size(60)
             .build_cartesian_2d((900.0..1_100_000.0).log_scale(), 0.0..most * 1.1)?;
-        let text = ("sans-serif", 13).into_font().color(&INK);
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
+        mesh(&mut chart)
             .x_desc("actors")
             .y_desc("million events per second")
             .x_label_formatter(&|actors| format!("{actors}"))
-            .label_style(text.clone())
-            .axis_desc_style(text.clone())
             .draw()?;
-        for (id, name, colour) in curves {
-            chart
-                .draw_series(
-                    LineSeries::new(points(id), colour.filled().stroke_width(2)).point_size(4),
-                )?
-                .label(name)
-                .legend(legend::line(colour));
+        let mut names = Vec::new();
+        for (id, name, hex) in curves {
+            let points = points(id);
+            let end = points.last().map(|end| chart.backend_coord(end));
+            names.extend(end.map(|end| (end, name.to_owned(), colour(hex))));
+            let style = colour(hex).filled().stroke_width(2);
+            chart.draw_series(LineSeries::new(points, style).point_size(4))?;
         }
-        legend::draw(&mut chart, SeriesLabelPosition::UpperLeft)?;
-        area.present()?;
-    }
-    Ok(svg)
+        Ok(name_ends(area, names)?)
+    });
+    Ok(drawn?)
 }

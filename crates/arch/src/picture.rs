@@ -4,7 +4,7 @@ mod capacity;
 mod compared;
 mod gate;
 mod stability;
-mod style;
+pub mod style;
 mod timeline;
 
 pub use capacity::capacity;

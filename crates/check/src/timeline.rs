@@ -119,7 +119,8 @@ fn columns<I, O>(operations: &[Operation<I, O>]) -> Columns {
     Columns { ranks }
 }
 
-// The colours of `corsair::picture`, which this crate does not depend on; the command adds the dark scheme.
+// Colours of `corsair::picture`. This crate does not depend on the engine, so they are repeated here; a test of the command
+// verifies that they are equal. The command adds the dark scheme.
 const PAPER: &str = "#FFFFFF";
 const RULE: &str = "#D8DEE4";
 const FAINT: &str = "#6E7781";

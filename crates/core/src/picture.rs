@@ -28,8 +28,8 @@ pub const LIMIT: &str = "#8250A5";
 /// Colours of curves that differ only by name. None is green or [`BAD`].
 pub const SERIES: [&str; 6] = [NORMAL, NOTABLE, LIMIT, "#3A9BD5", "#5C6670", "#A8569B"];
 
-/// Pairs of a colour of the light scheme and its counterpart in the dark scheme.
-const DARK: [(&str, &str); 17] = [
+/// Every colour of a picture and its counterpart in the dark scheme.
+pub const DARK: [(&str, &str); 17] = [
     (INK, "#E4E6E8"),
     (PAPER, "#14171B"),
     (FAINT, "#A2A9B1"),
@@ -67,7 +67,8 @@ pub const fn rgb(colour: &str) -> (u8, u8, u8) {
     )
 }
 
-/// Adds a title, a description and the colours of dark schemes to an SVG document.
+/// Adds a title, a description and the colours of dark schemes to an SVG document. The rules of its style apply to this
+/// document alone, also inside a page with other pictures.
 ///
 /// ```
 /// let svg = corsair::picture::finish("<svg width=\"9\"><rect/></svg>", "Load & time", "Two curves.");
@@ -80,17 +81,27 @@ pub fn finish(svg: &str, title: &str, description: &str) -> String {
     let Some(end) = svg[begin..].find('>').map(|end| begin + end) else {
         return svg.to_owned();
     };
+    format!(
+        "{} class=\"corsair\" role=\"img\"><title>{}</title><desc>{}</desc><style>{}</style>{}",
+        &svg[..end],
+        escaped(title),
+        escaped(description),
+        style(),
+        &svg[end + 1..]
+    )
+}
+
+/// Returns the style sheet of pictures, for a page that contains them: the background and the colours of dark schemes, of
+/// SVG elements with the class `corsair`.
+pub fn style() -> String {
+    let [(_, ink), (_, paper)] = [DARK[0], DARK[1]];
     let rules = DARK.iter().flat_map(|(light, dark)| {
-        let rule = move |what| format!("[{what}=\"{light}\" i]{{{what}:{dark}}}");
+        let rule = move |what| format!(".corsair [{what}=\"{light}\" i]{{{what}:{dark}}}");
         ["fill", "stroke"].map(rule)
     });
     let rules: String = rules.collect();
     format!(
-        "{} role=\"img\"><title>{}</title><desc>{}</desc><style>svg{{background:{PAPER}}}@media(prefers-color-scheme:dark){{svg{{background:#14171B}}text:not([fill]){{fill:#E4E6E8}}{rules}}}</style>{}",
-        &svg[..end],
-        escaped(title),
-        escaped(description),
-        &svg[end + 1..]
+        ".corsair{{background:{PAPER}}}@media(prefers-color-scheme:dark){{.corsair{{background:{paper}}}.corsair text:not([fill]){{fill:{ink}}}{rules}}}"
     )
 }
 
@@ -163,7 +174,16 @@ mod tests {
     fn what_is_no_picture_stays_as_it_is() {
         assert_eq!(finish("text", "a", "b"), "text");
         let svg = finish("<?xml?><svg x=\"1\">a</svg>", "a\u{1}<", "b");
-        assert!(svg.starts_with("<?xml?><svg x=\"1\" role=\"img\"><title>a &lt;</title>"));
+        assert!(svg.starts_with(
+            "<?xml?><svg x=\"1\" class=\"corsair\" role=\"img\"><title>a &lt;</title>"
+        ));
         assert!(svg.ends_with("</style>a</svg>"));
+        // No rule concerns other pictures of the same page.
+        let rules = svg.split(['{', '}']).skip(1).step_by(2);
+        assert!(
+            rules
+                .filter(|rule| rule.contains('['))
+                .all(|rule| rule.starts_with(".corsair "))
+        );
     }
 }

@@ -1,10 +1,9 @@
 //! A picture of response times by load.
 
 use super::PictureError;
-use super::style::{NAMES, colour, font, name_ends, picture};
+use super::style::{Area, NAMES, colour, font, mesh, name_ends, picture};
 use crate::capacity::{Capacity, Point};
 use corsair::picture;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::time::Duration;
 
@@ -36,7 +35,7 @@ fn millis(time: Duration) -> f64 {
 }
 
 fn draw(
-    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    area: &Area<'_>,
     title: &str,
     found: &Capacity,
     limit: Option<Duration>,
@@ -55,9 +54,8 @@ fn draw(
     let limit = limit.map(millis);
     let shortest = times().chain(limit).fold(f64::MAX, f64::min);
     let longest = times().chain(limit).fold(0.0, f64::max);
-    let ink = colour(picture::INK);
     let mut chart = ChartBuilder::on(area)
-        .caption(title, font(20, ink))
+        .caption(title, font(20, colour(picture::INK)))
         .margin(12)
         .margin_right(NAMES)
         .x_label_area_size(40)
@@ -66,13 +64,7 @@ fn draw(
             (least * 0.9..most * 1.1 + 1e-9).log_scale(),
             (shortest * 0.8..longest * 1.25).log_scale(),
         )?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(colour(picture::RULE))
-        .axis_style(colour(picture::FAINT))
-        .label_style(font(12, ink))
-        .axis_desc_style(font(14, ink))
+    mesh(&mut chart)
         .x_desc("requests per second at each entry point")
         .y_desc("milliseconds")
         .draw()?;

@@ -1,7 +1,7 @@
 //! A picture of the differences between two architectures.
 
 use super::PictureError;
-use super::style::{colour, font, picture};
+use super::style::{Area, colour, font, mesh, picture};
 use crate::experiment::Compared;
 use corsair::picture;
 use plotters::prelude::*;
@@ -25,10 +25,7 @@ pub fn compared(compared: &[Compared]) -> Result<String, PictureError> {
 
 const TITLE: &str = "b against a, per cent of a";
 
-fn draw(
-    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    compared: &[Compared],
-) -> Result<(), Box<dyn std::error::Error>> {
+fn draw(area: &Area<'_>, compared: &[Compared]) -> Result<(), Box<dyn std::error::Error>> {
     let relative: Vec<(&str, f64, f64)> = compared
         .iter()
         .filter(|row| row.of[0].mean.abs() > 0.0)
@@ -49,13 +46,8 @@ fn draw(
         .x_label_area_size(40)
         .y_label_area_size(20)
         .build_cartesian_2d(-most..most, 0.0..rows)?;
-    (chart.configure_mesh())
+    mesh(&mut chart)
         .disable_y_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(colour(picture::RULE))
-        .axis_style(colour(picture::FAINT))
-        .label_style(font(12, ink))
-        .axis_desc_style(font(14, ink))
         .y_labels(0)
         .x_desc("per cent")
         .draw()?;

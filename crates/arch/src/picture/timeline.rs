@@ -1,7 +1,7 @@
 //! A picture of a timeline.
 
 use super::PictureError;
-use super::style::{NAMES, colour, font, name_ends, picture};
+use super::style::{Area, NAMES, colour, font, mesh, name_ends, picture};
 use crate::timeline::{Slice, Timeline};
 use corsair::picture;
 use plotters::prelude::*;
@@ -98,7 +98,7 @@ fn busiest(mut curves: Vec<Curve>) -> Vec<Curve> {
 }
 
 fn panel(
-    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
+    area: &Area<'_>,
     name: &str,
     curves: &[Curve],
 ) -> Result<(), DrawingAreaErrorKind<io::Error>> {
@@ -113,10 +113,7 @@ fn panel(
         .x_label_area_size(32)
         .y_label_area_size(56)
         .build_cartesian_2d(0.0..right, 0.0..top)?;
-    (chart.configure_mesh())
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(colour(picture::RULE))
-        .axis_style(colour(picture::FAINT))
+    mesh(&mut chart)
         .label_style(font(11, ink))
         .axis_desc_style(font(12, ink))
         .x_desc("seconds")

@@ -1,6 +1,6 @@
 //! Architectures of services: the printed lines and the files of a run.
 
-use crate::terminal::{Terminal, succeed};
+use crate::terminal::{Terminal, picture, succeed};
 
 #[test]
 fn the_default_architecture_prints_its_summary() {
@@ -312,7 +312,7 @@ fn the_capacity_is_found_told_and_drawn() {
     // One request at a time for two milliseconds each: 500 per second, for any arrival process.
     let load = found["load"].as_f64().unwrap();
     assert!((480.0..=520.0).contains(&load), "{found}");
-    assert!(terminal.read("q.svg").contains("<svg"));
+    picture(&terminal, "q.svg");
     assert_eq!(terminal.json(args), found);
     let table = terminal.succeed("capacity -a q -d 1 --limit 20ms --to 100");
     assert!(

@@ -1,6 +1,6 @@
 //! `compare`, `sweep` and `capacity --find`: many runs, and the reports about them.
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, picture};
 
 const QUEUE: &str = r#"{"arch": "q", "network": {"same_region": "1ms"}, "services": [
     {"name": "web", "package": "service", "count": 2, "regions": 1, "concurrency": 1,
@@ -35,7 +35,7 @@ fn two_variants_are_compared_from_the_same_seeds() {
     assert_eq!(mean["is_clear"], true);
     // Both architectures receive the same requests.
     assert_eq!(row("requests")["difference"], 0.0);
-    assert!(terminal.read("c.svg").contains("<svg"));
+    picture(&terminal, "c.svg");
     let table = terminal.succeed(args);
     assert!(
         table.contains("from 5 seeds") && table.contains("ms *"),

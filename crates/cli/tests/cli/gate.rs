@@ -1,6 +1,6 @@
 //! `corsair gate`: changes of definitions and manifests, judged for a pull request.
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, picture};
 
 const SHOP: &str = r#"{"arch": "shop", "services": [
     {"name": "db", "package": "service", "count": 1, "regions": 1, "concurrency": 4,
@@ -73,7 +73,9 @@ fn manifests_are_laid_over_the_definition_before_the_change() {
     ] {
         assert!(report.contains(part), "{part} is missing:\n{report}");
     }
-    assert!(terminal.read("out/gate-services.svg").contains("<svg"));
+    for file in ["out/gate-objectives.svg", "out/gate-services.svg"] {
+        picture(&terminal, file);
+    }
     // Work and load are those of the definition, so that a tenth of the limit is too little.
     let less = MANIFESTS.replace("500m", "100m");
     terminal.write("shop/all.json", &less);

@@ -1,6 +1,6 @@
 //! `corsair learn`, and the report of where a run's time goes.
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, picture};
 
 const SHOP: &str = r#"{"arch": "shop", "network": {"same_zone": "1ms", "same_region": "1ms"}, "services": [
     {"name": "db", "package": "service", "count": 2, "regions": 1, "concurrency": 2,
@@ -65,7 +65,7 @@ fn a_run_tells_what_happens_over_time_and_where_time_goes() {
             .any(|row| row.starts_with("8,db,us-east-1,zoneB,")),
         "{table}"
     );
-    let picture = terminal.read("t.svg");
+    let picture = picture(&terminal, "t.svg");
     for part in [
         "www p99",
         "requests per second",

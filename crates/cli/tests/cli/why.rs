@@ -1,6 +1,6 @@
 //! `corsair why` and `corsair stability`: explanations and maps.
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, picture};
 
 const SHOP: &str = r#"{"arch": "shop", "services": [
     {"name": "db", "package": "service", "count": 1, "regions": 1, "concurrency": 1,
@@ -39,7 +39,7 @@ fn a_map_is_printed_and_written() {
     );
     assert!(said.contains(" S ") && said.contains(" D |"), "{said}");
     assert!(terminal.read("m.csv").starts_with("load,value,class,"));
-    assert!(terminal.read("m.svg").contains("<svg"));
+    picture(&terminal, "m.svg");
     let json = terminal.json(
         "stability shop.json --loads 50 --set services.db.concurrency=1,2 --fault db=pause --after 10s --seeds 1 --format json",
     );

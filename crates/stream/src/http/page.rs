@@ -43,7 +43,8 @@ pub(super) async fn page(
 }
 
 pub(super) async fn style() -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/css")], include_str!("page.css"))
+    let style = include_str!("page.css").to_owned() + &corsair::picture::style();
+    ([(CONTENT_TYPE, "text/css")], style)
 }
 
 /// Answers with the graph of a task.

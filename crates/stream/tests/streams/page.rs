@@ -133,6 +133,7 @@ async fn the_page_shows_all_tasks_and_allows_no_script() {
     assert!(page.find(">first<").unwrap() < page.find(">second<").unwrap());
     let style = ask(&service, "/style.css").await;
     assert_eq!(style.headers()["content-type"], "text/css");
+    assert!(text(style).await.contains(".corsair [fill="));
 }
 
 #[tokio::test]

@@ -2,63 +2,46 @@
 
 use super::law::{Point, Usl};
 use corsair::picture;
+use corsair_arch::picture::PictureError;
+use corsair_arch::picture::style::{self, Area, colour, font, mesh};
 use plotters::prelude::*;
 use std::error::Error;
 
 /// The number of pieces of the curve.
 const PIECES: u32 = 200;
 
-/// The chart could not be drawn.
-#[derive(Debug, thiserror::Error)]
-#[error("the law cannot be drawn: {0}")]
-pub struct PlotError(String);
-
 /// Draws the points, the law, and its peak. The curve goes from a load of 0 to slightly beyond the
 /// highest load (or the peak, if it is near). Returns the text of the drawing.
 ///
 /// # Errors
-/// Returns a [`PlotError`] if numbers are too large for axes.
-pub fn plot(points: &[Point], usl: &Usl, title: &str) -> Result<String, PlotError> {
-    let mut svg = String::new();
-    draw(&mut svg, points, usl, title).map_err(|error| PlotError(error.to_string()))?;
+/// Returns a [`PictureError`] if numbers are too large for axes.
+pub fn plot(points: &[Point], usl: &Usl, title: &str) -> Result<String, PictureError> {
     let description = format!(
         "{} measured points, and the universal scalability law fitted to them.",
         points.len()
     );
-    Ok(picture::finish(&svg, title, &description))
+    style::picture((720, 440), title, &description, |area| {
+        draw(area, points, usl, title)
+    })
 }
 
-fn colour(hex: &str) -> RGBColor {
-    let (red, green, blue) = picture::rgb(hex);
-    RGBColor(red, green, blue)
-}
-
-fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<(), Box<dyn Error>> {
+fn draw(area: &Area<'_>, points: &[Point], usl: &Usl, title: &str) -> Result<(), Box<dyn Error>> {
     let most = |value: fn(&Point) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let measured = most(|point| point.load);
-    // A distant peak would squeeze the measured points together.
+    // A distant peak would squeeze the measured points.
     let peak = usl.peak().filter(|peak| peak.load <= 2.0 * measured);
     let load = peak.map_or(measured, |peak| peak.load.max(measured)) * 1.05;
     let highest = most(|point| point.throughput).max(usl.throughput(measured));
     let throughput = peak.map_or(highest, |peak| peak.throughput.max(highest)) * 1.1;
 
-    let area = SVGBackend::with_string(svg, (720, 440)).into_drawing_area();
-    area.fill(&colour(picture::PAPER))?;
     let ink = colour(picture::INK);
-    let font = |size: u32| ("sans-serif", size).into_font().color(&ink);
-    let mut chart = ChartBuilder::on(&area)
-        .caption(title, font(18))
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, font(18, ink))
         .margin(12)
         .x_label_area_size(40)
         .y_label_area_size(70)
         .build_cartesian_2d(0.0..load, 0.0..throughput)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(colour(picture::RULE))
-        .axis_style(colour(picture::FAINT))
-        .label_style(font(12))
-        .axis_desc_style(font(14))
+    mesh(&mut chart)
         .x_desc("load")
         .y_desc("throughput")
         .draw()?;
@@ -75,12 +58,11 @@ fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<()
     if let Some(peak) = peak {
         let at = (peak.load, peak.throughput);
         let label = format!("peak {:.0} at {:.1}", peak.throughput, peak.load);
-        let text = Text::new(label, (-40, -18), font(13));
+        let text = Text::new(label, (-40, -18), font(13, ink));
         chart.draw_series([EmptyElement::at(at)
             + Circle::new((0, 0), 4, colour(picture::LIMIT).filled())
             + text])?;
     }
-    area.present()?;
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! The graph of a task as SVG: a box for each node with its counters, an arrow for each edge with its counts.
 //!
 //! A node is to the right of its inputs, and in the row of the first one if that is free. The SVG has no
-//! styles and scripts, so any content security policy allows it; its colours are those of [`corsair::picture`].
+//! styles and scripts, so any content security policy allows it; its colours are those of [`corsair::picture`], whose style
+//! sheet is a part of the page's.
 
 use super::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 use corsair::picture::{AREA, BAD, FAINT, NORMAL, PAPER};
@@ -67,7 +68,7 @@ impl TaskStatus {
         let mut svg = String::new();
         let _ = writeln!(
             svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" font-family=\"monospace\" font-size=\"12\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" font-family=\"monospace\" font-size=\"12\" class=\"corsair\" role=\"img\">\n\
              <title>{}</title>\n\
              <desc>{}</desc>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n\
