@@ -2,6 +2,7 @@
 
 use crate::console::Console;
 use crate::interrupt;
+use crate::session::PageArgs;
 use crate::style::{self, Meaning};
 use crate::text::GoDuration;
 use anyhow::{Result, anyhow};
@@ -16,19 +17,10 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
     /// Print the measurements of each stage, without a page
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["ui", "open"])]
     text: bool,
-    /// Address of the page [default: a free port of this machine]
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        default_value = "",
-        hide_default_value = true
-    )]
-    ui: String,
-    /// Open the browser
-    #[arg(long)]
-    open: bool,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 /// The length of the demonstration.
@@ -47,8 +39,8 @@ pub fn run(args: &DemoArgs) -> Result<()> {
         .ok_or_else(|| anyhow!("there is no definition of the demo"))?;
     let config = Config::default();
     interrupt::on_ctrl_c(config.cancel.clone());
-    if args.text || !cfg!(feature = "ui") {
-        return table(definition, &config, args);
+    if args.text {
+        return table(definition, &config);
     }
     watched(definition, &config, args)
 }
@@ -78,41 +70,33 @@ fn world(definition: &str, config: &Config) -> Result<Services> {
 
 #[cfg(feature = "ui")]
 fn watched(definition: &'static str, config: &Config, args: &DemoArgs) -> Result<()> {
-    use crate::{options, session};
-    use anyhow::Context;
-    use corsair_view::{Server, Session};
-    let text = if args.ui.is_empty() { ":0" } else { &args.ui };
-    let address = options::session::address(text);
-    let address = address
-        .map_err(|wrong| anyhow!("{wrong}"))
-        .context("--ui")?;
     let flags = serde_json::json!({ "arch": "demo", "duration": LENGTH.as_secs().to_string() });
     let flags = flags.as_object().cloned().unwrap_or_default();
     let again = config.clone();
     let make = move |_: &corsair_view::ExtraCapacity| {
         world(definition, &again).map_err(|error| format!("{error:#}"))
     };
-    let (session, handle) = Session::new(world(definition, config)?, flags, Some(Box::new(make)));
-    let server = Server::start(address, handle).context("--ui")?;
-    let url = server.url();
-    Console::new(true).line(format_args!(
-        "corsair: the demo is shown at {url} (press Play there; Ctrl-C ends it)"
-    ));
-    session::warn(&server);
-    if args.open {
-        session::open(&url);
-    }
-    session.run(&config.cancel);
-    Ok(())
+    let world = world(definition, config)?;
+    let session = corsair_view::Session::new(world, flags, Some(Box::new(make)));
+    args.page.show(session, &config.cancel, |url| {
+        Console::new(true).line(format_args!(
+            "corsair: the demo is shown at {url} (press Play there; Ctrl-C ends it)"
+        ));
+    })
 }
 
 #[cfg(not(feature = "ui"))]
 fn watched(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
-    table(definition, config, args)
+    table(definition, config)?;
+    Console::new(true).line(format_args!(
+        "corsair: `cargo run --features ui -- demo{}` shows it in the browser",
+        args.page.typed()
+    ));
+    Ok(())
 }
 
 /// Prints the measurements of each stage.
-fn table(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
+fn table(definition: &str, config: &Config) -> Result<()> {
     let console = Console::new(true);
     let mut world = world(definition, config)?;
     world.watch(true);
@@ -160,9 +144,6 @@ fn table(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
         for line in style::wrapped(&stage.text, 8) {
             console.line(line);
         }
-    }
-    if !args.text && !cfg!(feature = "ui") {
-        console.line("corsair: `cargo run --features ui -- demo` shows it in the browser");
     }
     Ok(())
 }
