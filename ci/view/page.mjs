@@ -316,6 +316,7 @@ try {
     });
   }
   assert.ok(seenEdges.nodes >= 2000 && seenEdges.edges >= 10000 && seenEdges.busy > 5000, JSON.stringify(seenEdges));
+  assert.equal(await busy.$$eval("#one tr", (rows) => rows.length), 101, "the table of 201 services is bounded");
   await busy.selectOption("#speed", "0.1");
   await busy.click("#play");
   const times = await frameTimes(busy);
@@ -361,7 +362,13 @@ try {
   assert.ok((await pixels(pirates, "both")).drawn > 500);
   assert.ok((await pixels(pirates, "degree")).drawn > 500);
   await picture(pirates, "pirates");
-  console.log("a million pirates are counted, and one is found");
+  await pirates.evaluate(() => {
+    const { graph } = window.corsair;
+    const [edge] = graph.edges.values();
+    graph.setChosen({ from: edge.from, to: edge.to });
+  });
+  await pirates.waitForFunction(() => /messages\/s, latency/.test(document.getElementById("one").textContent));
+  console.log("a million pirates are counted, one is found, and a line between two is described");
 
   assert.deepEqual(complaints, []);
 } finally {

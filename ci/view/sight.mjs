@@ -111,6 +111,10 @@ async function timeAndTraces(page) {
   assert.match(await page.textContent("#waterfall details[open] dl"), /duration.*outcome/);
   const listed = () => page.$$eval("#traces .list button", (all) => all.length);
   assert.ok((await listed()) > 0);
+  await page.focus("#waterfall summary");
+  await page.keyboard.press("Space");
+  assert.equal(await page.$$eval("#waterfall details[open]", (all) => all.length), 0);
+  assert.equal(await page.textContent("#play"), "Play", "the space bar is for the part of the request, not for the run");
   await page.fill("#traces input", "nobody");
   assert.equal(await listed(), 0);
   assert.deepEqual(await violations(page), []);
@@ -247,6 +251,24 @@ try {
   assert.notEqual(await curves(), plain);
   assert.match(await page.textContent("#charts figure:nth-child(2) figcaption"), /p50 [\d.]+ (ms|µs).*at [\d.]+ (ms|s)/);
   await page.mouse.move(5, 5);
+
+  // All services are in a table, which keeps the focus while the run continues; a row selects its service.
+  const rows = () => page.$$eval("#one tr:not(:first-child)", (all) => all.map((row) => row.textContent));
+  await page.waitForFunction(() => /homepage24/.test(document.getElementById("one").textContent));
+  assert.equal((await rows()).length, 8);
+  await page.selectOption("#speed", "0.1");
+  await page.click("#play");
+  await page.focus("#one tr:nth-child(3) button");
+  await page.waitForFunction(() => window.corsair.now() > 1.1);
+  assert.ok(await page.evaluate(() => document.activeElement.matches("#one tr:nth-child(3) button")));
+  await page.keyboard.press("Enter");
+  assert.match(await page.textContent("#one h2"), /^\S+ in us-east-1/);
+  await page.click("#play");
+  await standsStill(page);
+  await page.focus("#front");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("#one table");
+
   await page.selectOption("#do-what", "kill");
   await refuses("#do-who", "", "#do button", "the target is empty");
   await page.fill("#do-who", "login00");

@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::frame::Frame;
 use crate::layout::{LayoutNode, layout, sunflower};
 use crate::series::Point;
-use crate::world::{Sample, Scene, SceneArea, SceneNode, World};
+use crate::world::{Sample, Scene, SceneArea, SceneNode, World, unknown};
 use corsair::Time;
 pub use corsair_arch::outputs::OutputError as DrawnError;
 use corsair_arch::outputs::{Flows, TimelineTable as Timeline};
@@ -273,12 +273,9 @@ impl OutputView {
     }
 
     fn place(&self, name: &str) -> Result<u32, String> {
-        self.places.get(name).copied().ok_or_else(|| {
-            let near =
-                corsair_arch::nearest(name, self.scene.nodes.iter().map(|node| node.name.as_str()));
-            let near = near.map(|near| format!("; did you mean {near}?"));
-            format!("there is no actor '{name}'{}", near.unwrap_or_default())
-        })
+        let known = self.scene.nodes.iter().map(|node| node.name.as_str());
+        let place = self.places.get(name).copied();
+        place.ok_or_else(|| unknown("actor", name, known))
     }
 
     /// Returns the actors that a name at either end of an edge stands for: one actor, or the instances of a service in

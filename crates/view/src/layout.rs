@@ -2,7 +2,8 @@
 //!
 //! Each service has a cell of fixed size for its instances in a zone, so that there is space for its name however many
 //! instances it has. Requests go from left to right: a service is to the right of its callers. The zones of a region
-//! are arranged from top to bottom. Regions are arranged side by side, below the services that are in no region.
+//! are arranged from top to bottom. Regions are arranged side by side, below the services that are in no region; the page
+//! arranges them in rows that suit its window.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +17,6 @@ const STEP: f32 = 1.0;
 const GAP: f32 = 0.6;
 /// The height above the cells of a zone or region that is reserved for its name.
 const TITLE: f32 = 1.3;
-/// The ratio of width to height at which the arrangement of several regions aims.
-const ASPECT: f32 = 1.7;
 
 /// An instance to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,30 +291,6 @@ impl Cells<'_> {
     }
 }
 
-/// Arranges regions side by side, in as many rows as [`ASPECT`] requires.
-fn arrange(regions: Vec<Part>) -> Part {
-    let (width, height) = regions.iter().fold((0.0, 0.0f32), |(width, height), part| {
-        (width + part.width, height.max(part.height))
-    });
-    let misfit = |rows: usize| {
-        (width / rows as f32 / (height * rows as f32) / ASPECT)
-            .ln()
-            .abs()
-    };
-    let rows = (1..=regions.len())
-        .min_by(|&a, &b| misfit(a).total_cmp(&misfit(b)))
-        .unwrap_or(1);
-    // Two regions are always side by side.
-    let rows = if regions.len() == 2 { 1 } else { rows };
-    let columns = regions.len().div_ceil(rows).max(1);
-    let mut left = regions.into_iter().peekable();
-    let mut made = Vec::new();
-    while left.peek().is_some() {
-        made.push(Part::row(left.by_ref().take(columns).collect()));
-    }
-    Part::stack(made)
-}
-
 /// Computes the positions of instances of services; `calls` has the services that each service calls. O(instances · log
 /// instances).
 ///
@@ -347,7 +322,7 @@ pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
         .map(|place| cells.depths[place.service as usize])
         .min();
     let [before, after] = cells.around((None, None), first.unwrap_or(u32::MAX));
-    let parts = vec![before, arrange(inside), after];
+    let parts = vec![before, Part::row(inside), after];
     let all = if regions.len() > 1 {
         Part::stack(parts)
     } else {

@@ -1,6 +1,6 @@
 //! Rates, errors, percentiles, queue lengths and utilisation over virtual time, in bounded memory.
 //!
-//! A series has at most [`MOST`] points. If there would be more, neighbours are merged, so that the series always
+//! A series has at most [`MOST`] intervals. If there would be more, neighbours are merged, so that the series always
 //! covers the whole run, with the same resolution everywhere.
 
 use crate::GroupSample;
@@ -8,6 +8,9 @@ pub use corsair_arch::outputs::Point;
 
 /// The maximum number of points of a series.
 const MOST: usize = 400;
+
+/// The approximate number of points that are shown.
+const SHOWN: f64 = 120.0;
 
 /// An interval of virtual time, in seconds.
 #[derive(Clone, Debug)]
@@ -27,6 +30,27 @@ impl Interval {
             mine.queue = mine.queue.max(other.queue);
             mine.used += other.used;
             mine.usable += other.usable;
+        }
+    }
+}
+
+impl Interval {
+    /// The measurements of the first group.
+    fn point(&self) -> Point {
+        let sample = &self.groups[0];
+        let span = self.to - self.from;
+        let seconds = |part| Some(sample.times.quantile(part)? as f64 / 1e9);
+        Point {
+            from: self.from,
+            to: self.to,
+            rate: sample.requests as f64 / span,
+            errors: sample.errors as f64 / span,
+            p50: seconds(0.5),
+            p99: seconds(0.99),
+            p999: seconds(0.999),
+            queue: sample.queue,
+            utilisation: (sample.usable > 0)
+                .then(|| (sample.used as f64 / sample.usable as f64).min(1.0)),
         }
     }
 }
@@ -87,25 +111,38 @@ impl Series {
         self.intervals.retain(|interval| interval.to <= time);
     }
 
-    /// Iterates over the measurements of the group with this number, the oldest first.
-    pub fn points(&self, group: usize) -> impl Iterator<Item = Point> + '_ {
-        self.intervals.iter().filter_map(move |interval| {
-            let sample = interval.groups.get(group)?;
-            let span = interval.to - interval.from;
-            let seconds = |part| Some(sample.times.quantile(part)? as f64 / 1e9);
-            Some(Point {
-                from: interval.from,
-                to: interval.to,
-                rate: sample.requests as f64 / span,
-                errors: sample.errors as f64 / span,
-                p50: seconds(0.5),
-                p99: seconds(0.99),
-                p999: seconds(0.999),
-                queue: sample.queue,
-                utilisation: (sample.usable > 0)
-                    .then(|| (sample.used as f64 / sample.usable as f64).min(1.0)),
-            })
-        })
+    /// Returns the measurements of the group with this number, the oldest first. Each covers at least about a hundredth
+    /// of the run, because rates over shorter intervals are mostly noise.
+    pub fn points(&self, group: usize) -> Vec<Point> {
+        let ends = self.intervals.first().zip(self.intervals.last());
+        let least = ends.map_or(0.0, |(first, last)| (last.to - first.from) / SHOWN);
+        let mut merged: Vec<Interval> = Vec::new();
+        for interval in &self.intervals {
+            let Some(sample) = interval.groups.get(group) else {
+                continue;
+            };
+            let next = Interval {
+                groups: vec![sample.clone()],
+                ..*interval
+            };
+            let is_short = |one: &Interval| one.to - one.from < least;
+            match merged.last_mut() {
+                Some(last) if interval.from - last.to < least / 2.0 && is_short(last) => {
+                    last.merge(next)
+                }
+                _ => merged.push(next),
+            }
+        }
+        // The last one has just begun.
+        if let [.., before, last] = &merged[..]
+            && last.to - last.from < least
+            && last.from - before.to < least / 2.0
+            && let Some(last) = merged.pop()
+            && let Some(before) = merged.last_mut()
+        {
+            before.merge(last);
+        }
+        merged.iter().map(Interval::point).collect()
     }
 }
 
@@ -120,12 +157,12 @@ mod tests {
             let from = f64::from(n) + if n < 1_000 { 0.0 } else { 3_000.0 };
             series.add(from, from + 1.0, vec![GroupSample::default()]);
         }
-        let points: Vec<Point> = series.points(0).collect();
+        let points = series.points(0);
         let gaps = points.windows(2).filter(|pair| pair[1].from > pair[0].to);
         let gaps: Vec<(f64, f64)> = gaps.map(|pair| (pair[0].to, pair[1].from)).collect();
         assert_eq!(gaps, [(1_000.0, 4_000.0)]);
         series.truncate(500.0);
-        assert!(series.points(0).all(|point| point.to <= 500.0));
+        assert!(series.points(0).iter().all(|point| point.to <= 500.0));
     }
 
     #[test]
@@ -142,13 +179,13 @@ mod tests {
             sample.times.record(1_000_000);
             series.add(f64::from(n), f64::from(n + 1), vec![sample]);
         }
-        let points: Vec<Point> = series.points(0).collect();
-        assert!((100..=MOST).contains(&points.len()), "{}", points.len());
+        let points = series.points(0);
+        assert!((80..=MOST).contains(&points.len()), "{}", points.len());
         assert_eq!((points[0].from, points.last().unwrap().to), (0.0, 10_000.0));
         let requests: f64 = points.iter().map(|p| p.rate * (p.to - p.from)).sum();
         assert!((requests - 30_000.0).abs() < 1e-6);
         assert!(points.iter().all(|point| point.utilisation == Some(0.25)));
         assert!((points[0].p99.unwrap() / 1e-3 - 1.0).abs() < 0.1);
-        assert_eq!(series.points(1).count(), 0);
+        assert!(series.points(1).is_empty());
     }
 }

@@ -18,7 +18,7 @@ use crate::history::History;
 use crate::recording::Recording;
 use crate::replay::{ReplayError, prepare};
 use crate::series::Series;
-use crate::world::{ExtraCapacity, GroupSample, Scene, World};
+use crate::world::{ExtraCapacity, GroupSample, Scene, World, unknown};
 use advance::Pace;
 pub use checkpoints::CheckpointInfo;
 use checkpoints::Checkpoints;
@@ -388,15 +388,9 @@ impl<W: World> Session<W> {
     /// Returns the index of the group with this name.
     fn group(&self, name: &str) -> Result<usize, String> {
         let scene = self.scenes.borrow();
-        let groups = &scene.groups;
-        groups
-            .iter()
-            .position(|group| group == name)
-            .ok_or_else(|| {
-                let near = corsair_arch::nearest(name, groups.iter().map(String::as_str));
-                let near = near.map(|near| format!("; did you mean {near}?"));
-                format!("there is no group '{name}'{}", near.unwrap_or_default())
-            })
+        let groups = || scene.groups.iter().map(String::as_str);
+        let place = groups().position(|group| group == name);
+        place.ok_or_else(|| unknown("group", name, groups()))
     }
 }
 

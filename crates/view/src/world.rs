@@ -235,3 +235,9 @@ pub struct GroupSample {
     /// The time for which slots or processors were available, in nanoseconds; 0 if they are not limited.
     pub usable: u64,
 }
+
+/// Returns the error for an unknown name, with the nearest known one.
+pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let near = corsair_arch::nearest(name, known).map(|near| format!("; did you mean {near}?"));
+    format!("there is no {what} '{name}'{}", near.unwrap_or_default())
+}

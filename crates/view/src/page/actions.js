@@ -109,13 +109,7 @@ export function scopesOf(graph, place) {
   return [...scopes, ...scopesOfPlace(graph, node.region, node.zone)];
 }
 
-/**
- * The zone and the region of a place.
- * @param {Graph} graph
- * @param {string} region
- * @param {string} zone
- * @returns {Scope[]}
- */
+/** The zone and the region of a place. @param {Graph} graph @param {string} region @param {string} zone @returns {Scope[]} */
 export function scopesOfPlace(graph, region, zone) {
   /** @type {Scope[]} */
   const scopes = [];

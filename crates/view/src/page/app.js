@@ -1,11 +1,13 @@
-// The page: what the session says is shown, what the controls say is sent.
+// The page: what the session says is shown, and what is chosen is described.
 
-import { Actions, accepted, command, scopesOf, scopesOfPlace } from "./actions.js";
-import { drawBar, drawBars, drawCurves, drawDensity, follow, seconds, short, shown } from "./charts.js";
+import { Actions, scopesOf, scopesOfPlace } from "./actions.js";
+import { follow, seconds, short, shown } from "./charts.js";
+import { enable as enableControls, listen, showCheckpoints, showFields } from "./controls.js";
+import { $, canvas, complain, input, select } from "./dom.js";
 import { Graph } from "./graph.js";
 import { guide } from "./guide.js";
-import { showCard } from "./hover.js";
-import { readNumber, readTime } from "./numbers.js";
+import { about, services, showCard } from "./hover.js";
+import { Measured } from "./measured.js";
 import * as panels from "./panels.js";
 import { Past } from "./past.js";
 import { BITS, Line } from "./socket.js";
@@ -13,59 +15,17 @@ import { Traces } from "./traces.js";
 
 /**
  * @typedef {import("./socket.js").Scene} Scene
- * @typedef {import("./socket.js").Status} Status
  * @typedef {import("./graph.js").Chosen} Chosen
+ * @typedef {import("./actions.js").Scope} Scope
  */
 
-/**
- * @param {string} id
- * @returns {HTMLElement}
- */
-function $(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`there is no ${id}`);
-  return found;
-}
-const input = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ ($(id));
-const select = (/** @type {string} */ id) => /** @type {HTMLSelectElement} */ ($(id));
-const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ ($(id));
-
-/** @type {Scene | null} */
-let scene = null;
-/** @type {Status | null} */
-let status = null;
-let hasControls = false;
+/** What is known of the session; `chosenName` is the name of the chosen actor. @type {import("./controls.js").State} */
+const state = { scene: null, status: null, now: 0, hasControls: false, chosenName: "" };
 /** Whether no scene has come yet. */
 let isFirst = true;
-let now = 0;
 let epoch = 0;
 /** Refreshes the panel while the run continues. @type {(() => Promise<void>) | null} */
 let refresh = null;
-/** The name of the chosen actor. */
-let chosenName = "";
-
-/** @param {unknown} error */
-function complain(error) {
-  const problem = $("problem");
-  problem.textContent = error instanceof Error ? error.message : String(error);
-  problem.hidden = false;
-  clearTimeout(complain.timer);
-  complain.timer = setTimeout(() => (problem.hidden = true), 8000);
-}
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-complain.timer = undefined;
-
-/**
- * Runs what reads a form, and says what is wrong with it.
- * @param {() => void} read
- */
-function trying(read) {
-  try {
-    read();
-  } catch (error) {
-    complain(error);
-  }
-}
 
 /**
  * Does something and says what is wrong.
@@ -80,14 +40,12 @@ async function control(what) {
   }
 }
 
-/** @typedef {import("./actions.js").Scope} Scope */
-
 const graph = new Graph(canvas("back"), canvas("front"), canvas("labels"), (chosen) => show(chosen),
   (isFolded) => setFolded(isFolded), (found, x, y) => showCard($("card"), graph, found, x, y));
 
 const line = new Line({
   scene(next) {
-    scene = next;
+    state.scene = next;
     $("title").textContent = `corsair · ${next.arch}`;
     document.title = `corsair · ${next.arch}`;
     const actors = next.total === next.nodes.length ? "" : `, ${next.nodes.length} of ${short(next.total)} shown`;
@@ -116,18 +74,18 @@ const line = new Line({
     traces.place.hidden = true;
     past.leave();
     shown.span = null;
-    $("densities").hidden = next.kind !== "pirates";
+    $("densities").hidden = true;
     $("whole").classList.toggle("pirates", next.kind === "pirates");
     $("whole").hidden = isSaved && !next.load;
-    showFields();
-    void draw();
+    showFields(next);
+    void measured.refresh();
   },
   status(next) {
     if (next.epoch !== epoch) {
       epoch = next.epoch;
       graph.forget();
     }
-    status = next;
+    state.status = next;
     const play = $("play");
     play.textContent = next.is_playing ? "Pause" : "Play";
     play.setAttribute("aria-pressed", String(next.is_playing));
@@ -135,13 +93,13 @@ const line = new Line({
     $("digest").textContent = next.digest ? `digest ${next.digest}` : "";
     select("speed").value = next.speed === null ? "" : String(next.speed);
     $("commands").replaceChildren(...next.commands.map(([at, what]) => panels.element("li", `${seconds(at)}: ${what}`)));
-    $("back-in-time").hidden = $("from-here").hidden = !next.can_go_back;
-    showCheckpoints(next.checkpoints);
+    $("back-in-time").hidden = $("checkpoint").hidden = $("from-here").hidden = !next.can_go_back;
+    showCheckpoints(next.checkpoints, control);
     showTime(next.now);
     enable();
-    void draw();
+    void measured.refresh();
     void refresh?.();
-    tellStage();
+    measured.tellStage();
   },
   frame(frame) {
     if (frame.epoch !== epoch) {
@@ -149,12 +107,13 @@ const line = new Line({
       graph.forget();
     }
     graph.setFrame(frame);
+    if (frame.hasNew && !frame.playing) void refresh?.();
     showTime(frame.now);
     $("pace").textContent = frame.playing ? `${short(frame.speed)} ×` : "";
   },
   controls(has, watchers) {
-    hasControls = has;
-    $("line").textContent = has ? `connected, ${watchers} watching` : `watching (${watchers}); another page has control`;
+    state.hasControls = has;
+    $("line").textContent = has ? `connected${watchers > 1 ? `, ${watchers} watch` : ""}` : `watching (${watchers}); another page has control`;
     $("take").hidden = has;
     enable();
   },
@@ -162,7 +121,7 @@ const line = new Line({
     $("line").classList.toggle("lost", !open);
     if (!open) {
       $("line").textContent = "cannot reach the session; reload the page when corsair runs again";
-      hasControls = false;
+      state.hasControls = false;
       enable();
     }
   },
@@ -170,40 +129,14 @@ const line = new Line({
 
 /** @param {number} time */
 function showTime(time) {
-  now = time;
-  $("now").textContent = `${time.toFixed(6)} s`;
+  state.now = time;
+  const [, whole = "", rest = ""] = /^(.*)(...)$/.exec(time.toFixed(6)) ?? [];
+  $("now").replaceChildren(whole, panels.element("small", rest), " s");
 }
 
 /** Enables the buttons of the page that has control. */
 function enable() {
-  const moves = hasControls && (!(status?.is_over ?? true) || scene?.kind === "graph");
-  for (const id of ["play", "step-window", "step-ms", "step-s", "speed"]) input(id).disabled = !moves;
-  input("step-actor").disabled = !moves || chosenName === "";
-  actions.enable(moves);
-  for (const form of ["until", "do"]) {
-    for (const field of $(form).querySelectorAll("button")) field.disabled = !moves;
-  }
-  input("from-here").disabled = !hasControls;
-  input("checkpoint").disabled = !moves;
-  for (const button of $("checkpoints").querySelectorAll("button")) button.disabled = !hasControls;
-}
-
-/** The checkpoints on the page, which are rendered again only when they change. */
-let shownCheckpoints = "";
-
-/** @param {Status["checkpoints"]} checkpoints */
-function showCheckpoints(checkpoints) {
-  const text = JSON.stringify(checkpoints);
-  if (text === shownCheckpoints) return;
-  shownCheckpoints = text;
-  $("checkpoints").replaceChildren(...checkpoints.map(({ number, at, digest, commands, bytes }) => {
-    const size = bytes > 0 ? `, ${short(bytes)}B` : "";
-    const back = panels.link(`Return to ${seconds(at)}`, () => control({ back: number }));
-    back.title = `checkpoint ${number}, ${commands} commands, digest ${digest}${size}`;
-    const drop = panels.link("✕", () => control({ forget: number }));
-    drop.setAttribute("aria-label", `delete checkpoint ${number}`);
-    return panels.element("li", "", back, ` ${commands} commands${size} `, drop);
-  }));
+  actions.enable(enableControls(state));
 }
 
 /** @param {boolean} folded */
@@ -232,24 +165,22 @@ function panel(make) {
   const mine = async () => {
     if (isBusy) return;
     isBusy = true;
-    try {
-      const node = await make();
-      if (refresh === mine) $("one").replaceChildren(node);
-    } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      if (refresh === mine) $("one").replaceChildren(panels.element("p", text));
-    }
+    const text = (/** @type {unknown} */ error) => panels.element("p", error instanceof Error ? error.message : String(error));
+    const node = await Promise.resolve().then(make).catch(text);
+    if (refresh === mine) panels.renew($("one"), node);
     isBusy = false;
   };
   refresh = mine;
-  void mine();
+  // Only the first content is read aloud, not what changes in it.
+  $("one").setAttribute("aria-live", "polite");
+  void mine().then(() => refresh === mine && $("one").setAttribute("aria-live", "off"));
 }
 
 const look = (/** @type {object} */ question) => line.ask({ look: question });
 
 /** @param {string} name */
 function showActor(name) {
-  chosenName = name;
+  state.chosenName = name;
   input("do-who").value = name;
   enable();
   panel(async () => panels.actor(await look({ actor: name }), { choose, requests: (name) => openTraces([name]), trace: () => openTraces([name]) }));
@@ -257,21 +188,18 @@ function showActor(name) {
 
 /** @param {Chosen | null} chosen */
 function show(chosen) {
-  chosenName = "";
+  state.chosenName = "";
   /** @type {Scope[]} */
   let scopes = [];
   if (!chosen) {
-    refresh = null;
-    const hint = panels.element("p", "Select an actor or an edge in the graph.");
-    hint.className = "hint";
-    $("one").replaceChildren(hint);
+    panel(async () => panels.overview(services(graph), (node) => graph.setChosen({ node })));
   } else if ("area" in chosen) {
     scopes = showArea(chosen.area);
   } else if ("from" in chosen) {
     scopes = [...scopesOf(graph, chosen.to), ...scopesOf(graph, chosen.from)];
     scopes = scopes.filter(({ who }, place) => scopes.findIndex((other) => other.who === who) === place);
     const [from, to] = [nameOf(chosen.from), nameOf(chosen.to)];
-    panel(async () => panels.edge(await look({ from, to })));
+    panel(async () => state.scene?.kind === "pirates" ? panels.lines(about(graph, chosen)) : panels.edge(await look({ from, to })));
   } else if (graph.folded) {
     scopes = scopesOf(graph, chosen.node);
     showFolded(chosen.node);
@@ -279,7 +207,7 @@ function show(chosen) {
     scopes = scopesOf(graph, chosen.node);
     showActor(nameOf(chosen.node));
   }
-  actions.show(scene, scopes);
+  actions.show(state.scene, scopes);
   enable();
 }
 
@@ -289,6 +217,7 @@ function show(chosen) {
  * @returns {Scope[]}
  */
 function showArea(number) {
+  const { scene } = state;
   const area = scene?.areas[number];
   if (!area || !scene) return [];
   const isIn = (/** @type {import("./socket.js").SceneNode} */ { x, y, region }) =>
@@ -311,7 +240,7 @@ function showFolded(place) {
   if (!node) return;
   const [service, at] = [node.name, `${node.region}.${node.zone}`];
   input("do-who").value = service;
-  const members = (scene?.nodes ?? []).filter((one) => one.service === service && `${one.region}.${one.zone}` === at);
+  const members = (state.scene?.nodes ?? []).filter((one) => one.service === service && `${one.region}.${one.zone}` === at);
   const list = panels.element("ul");
   list.className = "list";
   list.tabIndex = 0;
@@ -326,7 +255,7 @@ function showFolded(place) {
     return made;
   });
   select("group").value = service;
-  void draw();
+  void measured.refresh();
 }
 
 /** Chooses an actor by its name, shown or not. @param {string} name */
@@ -340,226 +269,44 @@ function choose(name) {
   }
 }
 
-// What is measured over time.
-let isDrawing = false;
-async function draw() {
-  if (isDrawing || !scene) return;
-  isDrawing = true;
-  try {
-    ({ points: measured } = await line.ask({ series: select("group").value || "all" }));
-    drawMeasured();
-    if (scene.kind === "pirates") await drawPirates();
-  } catch {
-    // Without a line there is nothing to draw; the line says so.
-  }
-  isDrawing = false;
-}
-
-/** What was measured of the chosen group. @type {import("./charts.js").Point[]} */
-let measured = [];
-
-/** The end of the run as far as it is known, and its time. */
-const runTimes = () => ({ end: scene?.load?.[1] ?? 0, now: scene?.kind === "graph" ? scene.load?.[1] ?? 0 : now });
-
-/** A stage has come if its time has; the first one is there before the load begins. */
-function tellStage() {
-  const stages = (scene?.marks ?? []).filter((mark) => mark.text);
-  const stage = stages.findLast(({ at }) => at <= (shown.at ?? now) + 1e-6) ?? stages[0];
-  $("stage-of").hidden = !stage;
-  const text = stage ? `${stages.indexOf(stage) + 1} of ${stages.length} · ${stage.name}: ${stage.text}` : "";
-  if ($("stage-of").textContent !== text) $("stage-of").textContent = text;
-}
-
-function drawMeasured() {
-  const commands = status?.commands ?? [];
-  const faults = scene?.marks ?? [];
-  const marks = [...faults.map(({ at, text }) => ({ at, isFault: !text })), ...commands.map(([at]) => ({ at, isFault: false }))];
-  const isServices = scene?.kind !== "pirates";
-  $("whole-run").hidden = !shown.span;
-  drawBar(canvas("bar"), measured, { ...runTimes(), now, faults, commands });
-  const near = shown.cursor;
-  const isNear = (/** @type {number} */ at) => near !== null && Math.abs(at - near) < 0.01 * Math.max(now, runTimes().end);
-  const names = [...faults.map(({ at, name }) => [at, name]), ...commands].filter(([at]) => isNear(Number(at)));
-  $("bar").title = names.map(([at, name]) => `${seconds(Number(at))}: ${name}`).join("\n");
-  drawCurves(canvas("rate"), measured, [
-    { name: isServices ? "requests/s" : "messages/s", colour: "--edge", of: (point) => point.rate },
-    ...(isServices ? [{ name: "errors/s", colour: "--bad", of: (/** @type {import("./charts.js").Point} */ point) => point.errors }] : []),
-  ], marks);
-  drawCurves(canvas("latency"), measured, [
-    { name: "p50", colour: "--edge", of: (point) => point.p50 },
-    { name: "p99", colour: "--warn", of: (point) => point.p99 },
-    { name: "p99.9", colour: "--cut", of: (point) => point.p999 },
-  ], marks, { log: true, unit: seconds });
-  drawCurves(canvas("queue"), measured, [{ name: "queue", colour: "--cut", of: (point) => point.queue }], marks);
-  drawCurves(canvas("utilisation"), measured, [{ name: "utilisation", colour: "--slow", of: (point) => point.utilisation }], marks, {
-    top: 1, unit: (value) => `${Math.round(value * 100)} %`,
-  });
-  const isEmpty = ["rate", "latency", "queue", "utilisation"].every((id) => canvas(id).hidden);
-  $("no-charts").hidden = !isEmpty;
-  tellStage();
-}
+const measured = new Measured(state, (what) => line.ask(what));
 const past = new Past(canvas("bar"), $("past"), {
-  graph, complain, redraw: drawMeasured, run: runTimes,
+  graph, complain, redraw: measured.redraw, run: () => measured.run(),
   ask: (what) => line.ask(what),
   live: () => {
     graph.forget();
     line.setLevel(line.level);
   },
 });
-follow($("charts"), drawMeasured, (time) => past.look(time));
-new ResizeObserver(drawMeasured).observe($("whole"));
+follow($("charts"), measured.redraw, (time) => past.look(time));
+new ResizeObserver(measured.redraw).observe($("whole"));
 
 const traces = new Traces($("traces"), look, complain);
 const openTraces = (/** @type {string[]} */ names) => traces.open(names).catch(complain);
 $("open-traces").addEventListener("click", () => {
-  const nodes = scene?.nodes ?? [];
+  const nodes = state.scene?.nodes ?? [];
   const entries = nodes.filter((node) => node.package === "denominator");
   void openTraces((entries.length > 0 ? entries : nodes).map((node) => node.name));
 });
 
-async function drawPirates() {
-  const seen = await look({ density: true });
-  const powers = (/** @type {number[]} */ counts, /** @type {number} */ unit) => {
-    const last = counts.findLastIndex((count) => count > 0);
-    return counts.slice(0, last + 1).map((count, place) =>
-      /** @type {[string, number]} */ ([place === 0 ? "0" : short(2 ** (place - 1) * unit), count]));
-  };
-  drawBars(canvas("degree"), seen.degree.map((/** @type {number} */ count, /** @type {number} */ degree) => [String(degree), count]));
-  drawBars(canvas("gold"), powers(seen.gold, 1));
-  drawBars(canvas("rates"), powers(seen.tenths_per_second, 0.1));
-  drawDensity(canvas("both"), seen.degree_by_gold.map((/** @type {number[]} */ row) => row.slice(0, 14)));
-}
-
 setInterval(() => {
-  if (!status?.is_playing) return;
+  if (!state.status?.is_playing) return;
   past.tell();
-  void draw();
+  void measured.refresh();
   void refresh?.();
 }, 500);
 
-// The controls.
-const step = (/** @type {object | string} */ by) => control({ step: by });
-$("play").addEventListener("click", async () => {
-  const { at } = shown;
-  past.leave();
-  // A saved run plays from where one looks.
-  if (scene?.kind === "graph" && at !== null && !status?.is_playing) await control({ goto: Math.round(at * 1e9) });
-  void control(status?.is_playing ? "pause" : "play");
-});
-$("step-window").addEventListener("click", () => step("window"));
-$("step-ms").addEventListener("click", () => step({ nanos: 1e6 }));
-$("step-s").addEventListener("click", () => step({ nanos: 1e9 }));
-$("step-actor").addEventListener("click", () => step({ actor: chosenName }));
-$("speed").addEventListener("change", () => {
-  const { value } = select("speed");
-  void control({ speed: value === "" ? null : Number(value) });
-});
+listen({ state, line, past, choose }, control);
 $("fold").addEventListener("click", () => {
   graph.isAuto = !graph.isAuto;
   setFolded(graph.isAuto && graph.camera.scale <= graph.unfoldScale());
 });
 $("fit").addEventListener("click", () => graph.fit());
-$("take").addEventListener("click", () => line.say({ take: true }));
-$("group").addEventListener("change", () => void draw());
-$("checkpoint").addEventListener("click", () => control("checkpoint"));
-$("present").addEventListener("click", () => past.leave());
+$("group").addEventListener("change", () => void measured.refresh());
 $("whole-run").addEventListener("click", () => {
   shown.span = null;
-  drawMeasured();
-});
-$("from-here").addEventListener("click", () => {
-  const { at } = shown;
-  past.leave();
-  if (at !== null) void control({ goto: Math.round(at * 1e9) });
-});
-
-$("until-what").addEventListener("change", () => {
-  const what = select("until-what").value;
-  $("until-pointer").hidden = what !== "state";
-  $("until-of").hidden = what === "time" || what === "dead";
-});
-$("until-of").hidden = true;
-
-$("until").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const what = select("until-what").value;
-  const text = input("until-value").value;
-  trying(() => {
-    if (what === "time") return void control({ until: { time: readTime(text, "the time to run until") } });
-    const value = readNumber(text, "the value to run until", { least: -Infinity });
-    const of = input("until-of").value;
-    /** @type {Record<string, unknown>} */
-    const condition = { measure: what, above: what === "p99" ? value / 1000 : value };
-    if (what === "state") Object.assign(condition, { who: of, pointer: input("until-pointer").value });
-    else if (what !== "dead") condition.of = of;
-    void control({ until: { condition } });
-  });
-});
-
-/** Shows the fields that an action has. */
-function showFields() {
-  const what = select("do-what").value;
-  $("do-number-label").hidden = !["slow", "load", "scale"].includes(what);
-  $("do-number-name").textContent = what === "scale" ? "instances" : "percent";
-  $("do-message-label").hidden = what !== "send";
-  if (scene) $("names").replaceChildren(...accepted(scene, what).map((name) => new Option(name)));
-}
-$("do-what").addEventListener("change", showFields);
-
-$("do").addEventListener("submit", (event) => {
-  event.preventDefault();
-  trying(() => {
-    const [what, who, number, message, at] = ["do-what", "do-who", "do-number", "do-message", "do-at"].map((id) => input(id).value);
-    void control(command(what ?? "", who ?? "", number ?? "", message ?? "", at ?? ""));
-  });
-});
-
-// A search: what fits is offered, Enter chooses.
-input("find").addEventListener("input", async () => {
-  const part = input("find").value.trim();
-  if (part === "") return;
-  try {
-    const found = await look({ find: part });
-    $("found").replaceChildren(...found.map((/** @type {string} */ name) => new Option(name)));
-  } catch {
-    $("found").replaceChildren();
-  }
-});
-$("search").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const name = input("find").value.trim();
-  if (name) choose(name);
-});
-
-/**
- * Lets the browser keep what the session says.
- * @param {string} what
- * @param {string} name
- */
-async function keep(what, name) {
-  try {
-    const saved = JSON.stringify(await line.ask(what), null, 1);
-    const file = panels.element("a");
-    file.href = URL.createObjectURL(new Blob([saved], { type: "application/json" }));
-    file.download = `${scene?.arch ?? "corsair"}_${name}.json`;
-    file.click();
-    setTimeout(() => URL.revokeObjectURL(file.href), 1000);
-  } catch (error) {
-    complain(error);
-  }
-}
-$("save").addEventListener("click", () => keep("save", "session"));
-$("define").addEventListener("click", () => keep("definition", "faults"));
-
-// Space plays and a full stop steps, wherever nothing else wants the key.
-document.addEventListener("keydown", (event) => {
-  const wants = event.target instanceof Element && event.target.closest("input, select, button, textarea");
-  if (wants || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === " ") $("play").click();
-  else if (event.key === ".") $("step-window").click();
-  else return;
-  event.preventDefault();
+  measured.draw();
 });
 
 // For tests: how many pictures were drawn, and what is shown.
-Object.assign(window, { corsair: { graph, look, past, shown, pictures: () => graph.pictures, now: () => now } });
+Object.assign(window, { corsair: { graph, look, past, shown, pictures: () => graph.pictures, now: () => state.now } });

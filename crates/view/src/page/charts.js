@@ -105,6 +105,15 @@ function ticks(most) {
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, n) => n * step);
 }
 
+/** Values on a logarithmic axis: 1, 2 and 5 times powers of ten, or only the powers if those are many. @param {number} least @param {number} most */
+function logTicks(least, most) {
+  const powers = Math.log10(most / least);
+  const factors = powers > 3 ? [1] : powers > 1.2 ? [1, 3] : [1, 2, 5];
+  const first = Math.floor(Math.log10(least));
+  const all = Array.from({ length: Math.ceil(powers) + 2 }, (_, n) => factors.map((factor) => factor * 10 ** (first + n))).flat();
+  return all.filter((value) => value >= least * 0.999 && value <= most * 1.001);
+}
+
 /**
  * Draws a mark of time from top to bottom.
  * @param {CanvasRenderingContext2D} context
@@ -128,7 +137,7 @@ const isGap = (before, next) => next.from - before.to > 1e-6 * (next.to - next.f
  * The bar of time: what was measured, faults and stages above, commands below, the part that is chosen, and the time.
  * @param {HTMLCanvasElement} canvas
  * @param {Point[]} points
- * @param {{ end: number, now: number, faults: { at: number, text: string }[], commands: [number, string][] }} run
+ * @param {{ end: number, now: number, faults: { at: number, name: string, text: string }[], commands: [number, string][] }} run
  */
 export function drawBar(canvas, points, { end, now, faults, commands }) {
   const { context, width, height } = begin(canvas);
@@ -136,7 +145,7 @@ export function drawBar(canvas, points, { end, now, faults, commands }) {
   const to = Math.max(end, now, 1e-9);
   spans.set(canvas, { from: 0, to, left, right });
   const x = (/** @type {number} */ time) => left + (time / to) * (width - left - right);
-  const [top, below] = [9, height - 15];
+  const [top, below] = [14, height - 15];
   context.fillStyle = colour("--area");
   context.fillRect(x(0), top, x(to) - x(0), below - top);
   context.globalAlpha = 0.55;
@@ -155,10 +164,22 @@ export function drawBar(canvas, points, { end, now, faults, commands }) {
   for (const { at, text } of [...faults].sort((a, b) => b.text.length - a.text.length)) {
     context.fillStyle = colour(text ? "--edge" : "--bad");
     context.beginPath();
-    context.moveTo(x(at) - 4, 0);
-    context.lineTo(x(at) + 4, 0);
-    context.lineTo(x(at), 8);
+    context.moveTo(x(at) - 4, 4);
+    context.lineTo(x(at) + 4, 4);
+    context.lineTo(x(at), 12);
     context.fill();
+  }
+  // Their names, the stages first, where there is room beside the marks.
+  const [marks, named] = [faults.map((fault) => x(fault.at)), new Set()];
+  context.fillStyle = colour("--hint");
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  for (const { at, name } of [...faults].sort((a, b) => Number(b.text !== "") - Number(a.text !== ""))) {
+    const begins = x(at) + 7;
+    const ends = begins + context.measureText(name).width;
+    if (ends > width || named.has(x(at)) || marks.some((mark) => mark > x(at) + 1 && mark < ends + 8)) continue;
+    context.fillText(name, begins, 7);
+    named.add(x(at));
   }
   for (const [at] of commands) upright(context, "--ink", x(at), below - 7, below + 3);
   context.fillStyle = colour("--ink");
@@ -223,7 +244,9 @@ export function drawCurves(canvas, all, curves, marks, { log = false, top = 0, u
   const values = curves.flatMap((curve) => points.map(curve.of)).filter((value) => value !== null && value > 0);
   const most = top || Math.max(...values.map(Number), log ? 1e-6 : 1e-9) * (log ? 1 : 1.1);
   const least = log ? Math.min(...values.map(Number), most / 10) : 0;
-  const [from, to] = span ?? [first.from, Math.max(last.to, first.from + 1e-9)];
+  // Measurements begin with the first page; what is close to the beginning of the run is its beginning.
+  const begins = first.from < 0.05 * last.to ? 0 : first.from;
+  const [from, to] = span ?? [begins, Math.max(last.to, begins + 1e-9)];
   spans.set(canvas, { from, to, left, right });
   const x = (/** @type {number} */ time) => left + ((time - from) / (to - from)) * (width - left - right);
   const y = (/** @type {number} */ value) => {
@@ -237,7 +260,7 @@ export function drawCurves(canvas, all, curves, marks, { log = false, top = 0, u
   context.lineWidth = 0.5;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  for (const value of log ? [least, Math.sqrt(least * most), most] : ticks(most)) {
+  for (const value of log ? logTicks(least, most) : ticks(most)) {
     context.beginPath();
     context.moveTo(left, y(value));
     context.lineTo(width - right, y(value));
@@ -270,12 +293,11 @@ export function drawCurves(canvas, all, curves, marks, { log = false, top = 0, u
     let before = null;
     for (const point of points) {
       const value = curve.of(point);
-      // Time without data is a gap.
+      // A measurement holds for its interval; time without data is a gap.
       if (value !== null) {
-        const middle = x((point.from + point.to) / 2);
-        if (before && !isGap(before, point)) context.lineTo(middle, y(value));
-        else context.moveTo(middle - 0.5, y(value));
-        context.lineTo(middle, y(value));
+        if (before && !isGap(before, point)) context.lineTo(x(point.from), y(value));
+        else context.moveTo(x(point.from) - 0.5, y(value));
+        context.lineTo(x(point.to), y(value));
       }
       before = value === null ? null : point;
     }

@@ -1,5 +1,7 @@
 // What pointers and keys do to the graph: pan, zoom, pinch, choose, hover.
 
+import { findAt } from "./find.js";
+
 /** @typedef {import("./graph.js").Graph} Graph */
 
 /** A pointer that moves less than this, in pixels, clicks. */
@@ -28,7 +30,7 @@ export function listen(graph, hover) {
     const before = held.get(event.pointerId);
     const now = at(event);
     if (!before) {
-      hover(graph.at(now.x, now.y), now.x, now.y);
+      hover(findAt(graph, now.x, now.y), now.x, now.y);
       return;
     }
     if (isClick && Math.hypot(now.x - before.x, now.y - before.y) < CLICK) return;
@@ -44,14 +46,14 @@ export function listen(graph, hover) {
     const wasClick = held.delete(event.pointerId) && isClick && event.type === "pointerup";
     isClick = false;
     const { x, y } = at(event);
-    if (wasClick) graph.setChosen(graph.at(x, y));
+    if (wasClick) graph.setChosen(findAt(graph, x, y));
   };
   front.addEventListener("pointerup", release);
   front.addEventListener("pointercancel", release);
   front.addEventListener("pointerleave", () => hover(null, 0, 0));
   front.addEventListener("dblclick", (event) => {
     const { x, y } = at(event);
-    graph.unfold(graph.at(x, y));
+    graph.unfold(findAt(graph, x, y));
   });
   front.addEventListener("wheel", (event) => {
     event.preventDefault();

@@ -3,11 +3,11 @@
 // there are few; it is redrawn in every animation frame. Above both are the names, which are redrawn when the camera moves.
 
 import { fitTo } from "./arrange.js";
-import { Edges, STYLES } from "./edges.js";
-import { along, bend, control, distance as distanceTo } from "./geometry.js";
+import { Edges } from "./edges.js";
+import { findNext } from "./find.js";
 import { listen } from "./gestures.js";
-import { drawLabels, place as placeLabels } from "./labels.js";
-import { drawFolded, drawNode, readColours } from "./node.js";
+import { MANY_NODES, drawDots, drawNames, drawNodes, pieces } from "./layers.js";
+import { readColours } from "./node.js";
 import { BITS } from "./socket.js";
 
 /**
@@ -23,19 +23,11 @@ const MOST_DOTS = 4000;
 const FEWEST_DOTS = 250;
 /** With more edges than that they are drawn less often, and piece by piece. */
 const MANY_EDGES = 1500;
-/** More edges than that are straight: curves would take too long to draw, and nobody could follow one of them. */
-const MOST_CURVES = 20000;
-/** More nodes than that are drawn with the edges, not for each picture. */
-const MANY_NODES = 400;
 /** How often many are drawn, in milliseconds, and how long for each picture. */
 const BETWEEN_BACKS = 250;
 const A_PIECE = 4;
-/** The number of edges or nodes that are drawn as one piece. */
-const PIECE = 128;
 /** A picture that comes later than this after the one before is late, in milliseconds. */
 const LATE = 22;
-/** The width of the cell of a service in units of the scene; see crates/view/src/layout.rs. */
-const CELL = 3;
 /** The largest scale that shows everything, in pixels per unit: a few nodes would be huge. */
 const MOST_FIT = 90;
 /** How much larger than everything services are when they unfold. */
@@ -82,6 +74,8 @@ export class Graph {
     /** The centres of the groups of nodes. */
     this.groupXs = new Float32Array(0);
     this.groupYs = new Float32Array(0);
+    /** The zones of nodes: their edges, and their middles. */
+    this.zoneLefts = this.zoneRights = this.zoneYs = new Float32Array(0);
     this.isStraight = false;
     /** The names on the graph, and what they were placed for. @type {import("./labels.js").Label[]} */
     this.labels = [];
@@ -156,6 +150,13 @@ export class Graph {
     const groups = new Map((this.scene?.folded ?? []).map((node) => [of(node), node]));
     this.groupXs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.x ?? node.x);
     this.groupYs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.y ?? node.y);
+    const zones = this.scene?.areas.filter((area) => area.is_zone) ?? [];
+    const isIn = (/** @type {SceneNode} */ { x, y }, /** @type {import("./socket.js").Area} */ { at: [left, top, wide, high] }) =>
+      x >= left && x <= left + wide && y >= top && y <= top + high;
+    const found = this.nodes.map((node) => zones.find((zone) => isIn(node, zone))?.at);
+    this.zoneLefts = Float32Array.from(found, (at) => (at ? at[0] : NaN));
+    this.zoneRights = Float32Array.from(found, (at) => (at ? at[0] + at[2] : NaN));
+    this.zoneYs = Float32Array.from(found, (at) => (at ? at[1] + at[3] / 2 : NaN));
     this.labelsOf = "";
   }
 
@@ -235,7 +236,7 @@ export class Graph {
    * @param {number} scale
    */
   radius(node, scale) {
-    return this.folded ? Math.min(26, Math.max(0.55 * scale, 5)) : Math.min(40, Math.max(0.38 * node.size * scale, 1.5));
+    return this.folded ? Math.min(30, Math.max(0.68 * scale, 5)) : Math.min(40, Math.max(0.38 * node.size * scale, 1.5));
   }
 
   /** @param {number} now */
@@ -290,7 +291,7 @@ export class Graph {
       this.isOld = false;
       this.backAt = now;
       this.drawingOf = { ...this.camera };
-      this.drawing = this.pieces(this.begin(this.next), this.drawingOf);
+      this.drawing = pieces(this, this.begin(this.next), this.drawingOf);
     }
     const until = performance.now() + (isMuch ? A_PIECE : Infinity);
     let isDone = false;
@@ -313,213 +314,13 @@ export class Graph {
     if (this.back.style.transform !== moved) this.back.style.transform = moved;
   }
 
-  /**
-   * Draws the back, and rests after each piece.
-   * @param {CanvasRenderingContext2D} context
-   * @param {Camera} camera
-   * @returns {Generator<void>}
-   */
-  *pieces(context, camera) {
-    const { scene, colours, nodes, edges, xs, ys } = this;
-    if (!scene) return;
-    const { clientWidth: width, clientHeight: height } = this.front;
-    const { scale } = camera;
-    const [left, top] = [width / 2 - camera.x * scale, height / 2 - camera.y * scale];
-    context.font = "12px system-ui, sans-serif";
-    context.textBaseline = "top";
-    context.textAlign = "left";
-    const chosenArea = this.chosen && "area" in this.chosen ? this.chosen.area : -1;
-    for (const [number, area] of scene.areas.entries()) {
-      const [x, y] = [area.at[0] * scale + left, area.at[1] * scale + top];
-      const [wide, high] = [area.at[2] * scale, area.at[3] * scale];
-      context.fillStyle = area.is_zone ? colours.zone : colours.area;
-      context.beginPath();
-      context.roundRect(x, y, wide, high, 6);
-      context.fill();
-      if (number !== chosenArea) continue;
-      context.strokeStyle = colours.ink;
-      context.lineWidth = 2;
-      context.stroke();
-    }
-    edges.arrange(this.isDown, nodes.length);
-    this.isStraight = scene.folded.length === 0 || edges.count > MOST_CURVES;
-    yield;
-    const { begins, order, from, to } = edges;
-    // Many quiet edges would hide the others.
-    const quiet = edges.count > 200 ? 0.45 : 1;
-    const strokes = [colours.edge, colours.warn, colours.bad];
-    for (let turn = 0; turn < STYLES.count; turn += 1) {
-      // Those of what is down come last, above all others.
-      const style = turn === 0 ? STYLES.quiet : turn === STYLES.count - 1 ? STYLES.down : turn + 1;
-      const [begin, end] = [begins[style] ?? 0, begins[style + 1] ?? 0];
-      if (begin === end) continue;
-      const number = style - STYLES.first;
-      context.strokeStyle = (style === STYLES.quiet ? colours.faint : style === STYLES.down ? colours.bad : strokes[number % 3]) ?? "";
-      context.lineWidth = style === STYLES.quiet ? 0.5 : style === STYLES.down ? 1.5 : Math.floor(number / 3) / 2;
-      context.setLineDash(style === STYLES.down ? [5, 4] : []);
-      context.globalAlpha = style === STYLES.quiet ? quiet : 1;
-      for (let at = begin; at < end; ) {
-        context.beginPath();
-        for (const stop = Math.min(end, at + PIECE); at < stop; at += 1) {
-          const a = from[order[at] ?? 0] ?? 0;
-          const b = to[order[at] ?? 0] ?? 0;
-          const ax = (xs[a] ?? 0) * scale + left;
-          const ay = (ys[a] ?? 0) * scale + top;
-          const bx = (xs[b] ?? 0) * scale + left;
-          const by = (ys[b] ?? 0) * scale + top;
-          if ((ax < 0 && bx < 0) || (ay < 0 && by < 0) || (ax > width && bx > width) || (ay > height && by > height)) continue;
-          if (this.isStraight) {
-            context.moveTo(ax, ay);
-            context.lineTo(bx, by);
-            continue;
-          }
-          bend(this, a, b);
-          const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
-          context.moveTo(ax, ay);
-          context.bezierCurveTo(cx * scale + left, cy * scale + top, dx * scale + left, dy * scale + top, bx, by);
-        }
-        context.stroke();
-        yield;
-      }
-    }
-    context.setLineDash([]);
-    context.globalAlpha = 1;
-    if (this.chosen && "from" in this.chosen) {
-      const { from: a, to: b } = this.chosen;
-      context.strokeStyle = colours.ink;
-      context.lineWidth = 3;
-      context.beginPath();
-      bend(this, a, b);
-      const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
-      context.moveTo((xs[a] ?? 0) * scale + left, (ys[a] ?? 0) * scale + top);
-      context.bezierCurveTo(cx * scale + left, cy * scale + top, dx * scale + left, dy * scale + top,
-        (xs[b] ?? 0) * scale + left, (ys[b] ?? 0) * scale + top);
-      context.stroke();
-    }
-    if (nodes.length <= MANY_NODES) return;
-    for (let at = 0; at < nodes.length; at += PIECE) {
-      this.drawNodes(context, camera, at, Math.min(nodes.length, at + PIECE));
-      yield;
-    }
-  }
-
   drawFront() {
     const context = this.begin(this.front);
-    this.drawDots(context);
+    drawDots(this, context);
     const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
-    if (this.nodes.length <= MANY_NODES) this.drawNodes(context, this.camera, 0, this.nodes.length);
-    else if (chosen >= 0) this.drawNodes(context, this.camera, chosen, chosen + 1);
-    this.drawNames(chosen);
-  }
-
-  /**
-   * Draws the names: of areas, of what is chosen, of services, and of instances if there is room.
-   * @param {number} chosen
-   */
-  drawNames(chosen) {
-    const { camera, front, scene, nodes } = this;
-    if (!scene) return;
-    const { scale } = camera;
-    const { clientWidth: width, clientHeight: height } = front;
-    const key = `${camera.x} ${camera.y} ${scale} ${width} ${height} ${chosen} ${this.folded} ${nodes.length}`;
-    if (key === this.labelsOf) return;
-    const context = this.begin(this.names);
-    this.labelsOf = key;
-    /** @type {import("./labels.js").Wanted[]} */
-    const wanted = [];
-    const [stretchX, stretchY] = scene.stretch ?? [1, 1];
-    for (const { name, at: [left, top, wide] } of scene.areas) {
-      const [x, y] = this.toScreen(left, top);
-      wanted.push({ name, x: Math.max(x, 0) + 6, y: Math.max(y, 0) + 1, room: wide * scale - 12, place: -1, isTitle: true });
-    }
-    const add = (/** @type {number} */ place, /** @type {number} */ room) => {
-      const node = nodes[place];
-      if (!node) return;
-      const [x, y] = this.toScreen(node.x, node.y);
-      if (x < 0 || y < 0 || x > width || y > height) return;
-      wanted.push({ name: node.name, x, y: y + this.radius(node, scale) + 2, room, place, isTitle: false });
-    };
-    if (chosen >= 0) add(chosen, 400);
-    if (!this.folded && scene.kind !== "pirates") {
-      // The instances of a service have one name until their own names fit.
-      for (const { name, x: left, y: top } of scene.folded) {
-        const [x, y] = this.toScreen(left, top + 0.85 * stretchY);
-        wanted.push({ name, x, y, room: CELL * stretchX * scale - 4, place: -1, isTitle: false });
-      }
-    }
-    for (const [place, node] of nodes.entries()) {
-      const room = (this.folded ? CELL : node.size) * stretchX * scale - 4;
-      if (place !== chosen && room > 10) add(place, room);
-      if (wanted.length > 1500) break;
-    }
-    this.labels = placeLabels(context, wanted, width, height);
-    drawLabels(context, this.labels, this.colours);
-  }
-
-  /**
-   * Draws some nodes.
-   * @param {CanvasRenderingContext2D} context
-   * @param {Camera} camera
-   * @param {number} begin
-   * @param {number} end
-   */
-  drawNodes(context, camera, begin, end) {
-    const { colours, nodes, xs, ys } = this;
-    const { clientWidth: width, clientHeight: height } = this.front;
-    const { scale } = camera;
-    const [left, top] = [width / 2 - camera.x * scale, height / 2 - camera.y * scale];
-    const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
-    for (let place = begin; place < end; place += 1) {
-      const node = nodes[place];
-      const [x, y] = [(xs[place] ?? 0) * scale + left, (ys[place] ?? 0) * scale + top];
-      if (!node || x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;
-      const radius = this.radius(node, scale);
-      const drawn = { x, y, radius, bits: this.bits[place] ?? 0, queue: this.queues[place] ?? 0 };
-      if (this.folded) drawFolded(context, colours, drawn, this.health[2 * place] ?? 0, this.health[2 * place + 1] ?? 0);
-      else drawNode(context, colours, this.scene?.kind, drawn);
-      if (place === chosen) {
-        context.strokeStyle = colours.ink;
-        context.lineWidth = 2;
-        context.beginPath();
-        context.arc(x, y, radius + 4, 0, 2 * Math.PI);
-        context.stroke();
-      }
-    }
-  }
-
-  /**
-   * The dots of all edges, or an even part of them if they are too many.
-   * @param {CanvasRenderingContext2D} context
-   */
-  drawDots(context) {
-    const { camera, colours, edges, xs, ys, dotTime } = this;
-    const { busy, busyCount, dots, takes, from, to } = edges;
-    const { clientWidth: width, clientHeight: height } = this.front;
-    const { scale } = camera;
-    const size = Math.min(4, Math.max(2, scale / 6));
-    const [left, top] = [width / 2 - camera.x * scale - size / 2, height / 2 - camera.y * scale - size / 2];
-    context.fillStyle = colours.dot;
-    const share = Math.min(1, this.mostDots / Math.max(edges.allDots, 1));
-    let due = 0;
-    for (let n = 0; n < busyCount; n += 1) {
-      due += (dots[n] ?? 0) * share;
-      const count = Math.floor(due);
-      if (count === 0) continue;
-      due -= count;
-      const a = from[busy[n] ?? 0] ?? 0;
-      const b = to[busy[n] ?? 0] ?? 0;
-      bend(this, a, b);
-      const [ax, ay, bx, by] = [xs[a] ?? 0, ys[a] ?? 0, xs[b] ?? 0, ys[b] ?? 0];
-      const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
-      // Each edge begins at a moment of its own.
-      const begin = dotTime / (takes[n] ?? 1) + ((a * 7919 + b * 104729) % 1000) / 1000;
-      for (let dot = 0; dot < count; dot += 1) {
-        const part = (begin + dot / count) % 1;
-        const dotX = along(ax, cx, dx, bx, part) * scale + left;
-        const dotY = along(ay, cy, dy, by, part) * scale + top;
-        if (dotX > -size && dotY > -size && dotX < width && dotY < height) context.fillRect(dotX, dotY, size, size);
-      }
-    }
+    if (this.nodes.length <= MANY_NODES) drawNodes(this, context, this.camera, 0, this.nodes.length);
+    else if (chosen >= 0) drawNodes(this, context, this.camera, chosen, chosen + 1);
+    drawNames(this, chosen);
   }
 
   /**
@@ -542,65 +343,16 @@ export class Graph {
   }
 
   /**
-   * What is at a point of the screen.
-   * @param {number} x
-   * @param {number} y
-   * @returns {Chosen | null}
-   */
-  at(x, y) {
-    let [best, distance] = [-1, 12];
-    for (const [place, node] of this.nodes.entries()) {
-      const [nodeX, nodeY] = this.toScreen(node.x, node.y);
-      const away = Math.hypot(nodeX - x, nodeY - y) - this.radius(node, this.camera.scale);
-      if (away < distance && away < 4) [best, distance] = [place, away];
-    }
-    if (best >= 0) return { node: best };
-    /** @type {Chosen | null} */
-    let found = null;
-    let closest = 5;
-    const { scale } = this.camera;
-    const [sceneX, sceneY] = [
-      (x - this.front.clientWidth / 2) / scale + this.camera.x, (y - this.front.clientHeight / 2) / scale + this.camera.y,
-    ];
-    for (const edge of this.edges.values()) {
-      if (edge.from >= this.nodes.length || edge.to >= this.nodes.length) continue;
-      const away = distanceTo(this, edge.from, edge.to, sceneX, sceneY) * scale - Math.min(edge.rate, 1);
-      if (away < closest) {
-        closest = away;
-        found = { from: edge.from, to: edge.to };
-      }
-    }
-    // The name of an area stands for the area, and so does what is free in it; the innermost counts.
-    const areas = this.scene?.areas ?? [];
-    const isIn = (/** @type {import("./socket.js").Area} */ { at: [left, top, wide, high] }) =>
-      sceneX >= left && sceneX <= left + wide && sceneY >= top && sceneY <= top + high;
-    const area = areas.findLastIndex(isIn);
-    return found ?? (area >= 0 ? { area } : null);
-  }
-
-  /**
    * Chooses the nearest node in a direction.
    * @param {number} dx
    * @param {number} dy
    */
   move(dx, dy) {
     const here = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
-    const from = this.nodes[here];
-    if (!from) {
-      if (this.nodes.length > 0) this.setChosen({ node: 0 });
-      this.reveal(0);
-      return;
-    }
-    let [best, least] = [-1, Infinity];
-    for (const [place, node] of this.nodes.entries()) {
-      const [x, y] = [node.x - from.x, node.y - from.y];
-      const along = x * dx + y * dy;
-      const beside = Math.abs(x * dy) + Math.abs(y * dx);
-      if (place !== here && along > 0 && along + 2 * beside < least) [best, least] = [place, along + 2 * beside];
-    }
-    if (best < 0) return;
-    this.setChosen({ node: best });
-    this.reveal(best);
+    const next = this.nodes[here] ? findNext(this, here, dx, dy) : Math.min(0, this.nodes.length - 1);
+    if (next < 0) return;
+    this.setChosen({ node: next });
+    this.reveal(next);
   }
 
   /** Moves the camera so that a node is in view. @param {number} place */

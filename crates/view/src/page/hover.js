@@ -39,13 +39,42 @@ function aboutNode(graph, place) {
   return lines;
 }
 
+/**
+ * @typedef {{ name: string, place: number, up: number, all: number, rate: number, errors: number, queue: number }} Service
+ */
+
+/** What is measured of all services, the worst first. @param {Graph} graph @returns {Service[]} */
+export function services(graph) {
+  /** @type {Map<string, Service>} */
+  const found = new Map();
+  for (const [place, node] of (graph.scene?.folded.length ? graph.nodes : []).entries()) {
+    const sum = found.get(node.service) ?? { name: node.service, place, up: 0, all: 0, rate: 0, errors: 0, queue: 0 };
+    found.set(node.service, sum);
+    const isUp = ((graph.bits[place] ?? 0) & (BITS.down | BITS.gone)) === 0;
+    sum.up += graph.folded ? graph.health[2 * place] ?? 0 : Number(isUp);
+    sum.all += graph.folded ? graph.health[2 * place + 1] ?? 0 : 1;
+    sum.rate += graph.rates[place] ?? 0;
+    sum.errors += (graph.rates[place] ?? 0) * (graph.errors[place] ?? 0);
+    sum.queue += graph.queues[place] ?? 0;
+  }
+  const worse = (/** @type {Service} */ one) => one.all - one.up + (one.rate > 0 ? one.errors / one.rate : 0);
+  return [...found.values()].sort((a, b) => worse(b) - worse(a) || b.rate - a.rate);
+}
+
 /** @param {Graph} graph @param {number} from @param {number} to @returns {string[]} */
 function aboutEdge(graph, from, to) {
   const [a, b, edge] = [graph.nodes[from], graph.nodes[to], graph.edges.get(from, to)];
   if (!a || !b || !edge) return [];
+  if (graph.scene?.kind === "pirates") return [`${a.name} → ${b.name}`, `${short(edge.rate)} messages/s, latency ${seconds(edge.p50)}`];
   const lines = [`${a.name} → ${b.name}`, `${short(edge.rate)} requests/s, ${Math.round(100 * edge.errors)} % errors`];
   if (edge.p99 > 0) lines.push(`p50 ${seconds(edge.p50)}, p99 ${seconds(edge.p99)}`);
   return lines;
+}
+
+/** What is measured of a node or an edge, its name first. @param {Graph} graph @param {Chosen | null} found */
+export function about(graph, found) {
+  if (!found || "area" in found) return [];
+  return "node" in found ? aboutNode(graph, found.node) : aboutEdge(graph, found.from, found.to);
 }
 
 /**
@@ -57,7 +86,7 @@ function aboutEdge(graph, from, to) {
  * @param {number} y
  */
 export function showCard(card, graph, found, x, y) {
-  const lines = !found || "area" in found ? [] : "node" in found ? aboutNode(graph, found.node) : aboutEdge(graph, found.from, found.to);
+  const lines = about(graph, found);
   card.hidden = lines.length === 0;
   graph.front.style.cursor = found ? "pointer" : "";
   if (card.hidden) return;

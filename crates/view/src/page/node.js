@@ -13,7 +13,7 @@ export function readColours() {
   return {
     ink: colour("--ink"), faint: colour("--faint"), area: colour("--area"), zone: colour("--zone"), edge,
     warn: colour("--warn"), bad: colour("--bad"), good: colour("--good"), slow: colour("--slow"),
-    cut: colour("--cut"), dot: colour("--dot"), paper: colour("--paper"),
+    cut: colour("--cut"), dot: colour("--dot"), paper: colour("--paper"), use: colour("--use"),
     // From poor to rich.
     gold: [0, 1, 2, 3, 4, 5, 6, 7, 8].map((part) => `color-mix(in srgb, ${gold} ${part * 12.5}%, ${edge})`),
   };
@@ -68,11 +68,11 @@ export function drawNode(context, colours, kind, { x, y, radius, bits, queue }) 
  * Draws the instances of a service in a zone: a ring whose red part is down, and how many serve.
  * @param {CanvasRenderingContext2D} context
  * @param {Colours} colours
- * @param {{ x: number, y: number, radius: number, bits: number, queue: number }} node
+ * @param {{ x: number, y: number, radius: number, bits: number, queue: number, use: number }} node `use` is the part of slots in use
  * @param {number} up
  * @param {number} all
  */
-export function drawFolded(context, colours, { x, y, radius, bits, queue }, up, all) {
+export function drawFolded(context, colours, { x, y, radius, bits, queue, use }, up, all) {
   drawQueue(context, colours, x, y, radius, queue);
   const circle = (/** @type {string} */ style, from = 0, to = 1) => {
     context.strokeStyle = style;
@@ -84,7 +84,15 @@ export function drawFolded(context, colours, { x, y, radius, bits, queue }, up, 
   context.beginPath();
   context.arc(x, y, radius, 0, 2 * Math.PI);
   context.fill();
-  context.lineWidth = Math.max(2, radius / 4);
+  if (use > 0) {
+    // It fills up from below.
+    const half = Math.acos(1 - 2 * Math.min(1, use));
+    context.fillStyle = colours.use;
+    context.beginPath();
+    context.arc(x, y, radius, 0.5 * Math.PI - half, 0.5 * Math.PI + half);
+    context.fill();
+  }
+  context.lineWidth = Math.max(2, radius / 5);
   const isIdle = all === 0 || (bits & BITS.gone) !== 0;
   const serves = (bits & BITS.paused) !== 0 ? colours.faint : (bits & BITS.slow) !== 0 ? colours.slow : colours.good;
   circle(isIdle ? colours.faint : serves);

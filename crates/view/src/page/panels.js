@@ -1,6 +1,6 @@
 // One thing: an actor, an edge. All texts are set as texts.
 
-import { drawBars, seconds } from "./charts.js";
+import { drawBars, seconds, short } from "./charts.js";
 
 /**
  * An element with a text and some children.
@@ -29,6 +29,9 @@ export function link(text, act) {
   return button;
 }
 
+/** Some lines below a heading. @param {string[]} lines */
+export const lines = ([title, ...rest]) => element("div", "", element("h2", title), ...rest.map((line) => element("p", line)));
+
 /** @param {[string, string | number | null][]} rows */
 export function facts(rows) {
   const list = element("dl");
@@ -51,6 +54,45 @@ function list(title, items) {
   made.setAttribute("aria-label", title || "list");
   for (const item of items) made.append(element("li", "", item));
   return [element("h2", title), made];
+}
+
+/**
+ * Replaces what is in a panel, and leaves the focus and what was scrolled where they were.
+ * @param {HTMLElement} place
+ * @param {Node} node
+ */
+export function renew(place, node) {
+  const all = () => /** @type {HTMLElement[]} */ ([...place.querySelectorAll("button, [tabindex]")]);
+  const before = all();
+  const [at, tops] = [before.findIndex((one) => one === document.activeElement), before.map((one) => one.scrollTop)];
+  place.replaceChildren(node);
+  for (const [number, one] of all().entries()) {
+    one.scrollTop = tops[number] ?? 0;
+    if (number === at) one.focus({ preventScroll: true });
+  }
+}
+
+/** A table of more services would be slow, and nobody reads it. */
+const MOST_SERVICES = 100;
+
+/**
+ * All services, those that fail first.
+ * @param {import("./hover.js").Service[]} services
+ * @param {(place: number) => void} choose
+ */
+export function overview(services, choose) {
+  const hint = element("p", services.length > 0 ? "Select a service here, or a circle, a line or a zone in the graph." : "Select an actor or an edge in the graph.");
+  hint.className = "hint";
+  if (services.length === 0) return hint;
+  const head = element("tr", "", ...["service", "serve", "requests/s", "errors", "queue"].map((name) => element("th", name)));
+  const rows = services.slice(0, MOST_SERVICES).map(({ name, place, up, all, rate, errors, queue }) => {
+    const cells = [up < all ? `${up}/${all}` : `${all}`, short(Math.round(10 * rate) / 10), rate > 0 ? `${Math.round((100 * errors) / rate)} %` : "", queue > 0 ? short(queue) : ""];
+    const row = element("tr", "", element("td", "", link(name, () => choose(place))), ...cells.map((text) => element("td", text)));
+    if (up < all || errors > 0.01 * rate) row.className = "bad";
+    return row;
+  });
+  const more = services.length > MOST_SERVICES ? `, the first ${MOST_SERVICES} of ${services.length}` : "";
+  return element("div", "", element("h2", `Services${more}`), hint, element("table", "", head, ...rows));
 }
 
 /**

@@ -10,36 +10,26 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The type and the text of a file.
 pub(super) type File = (&'static str, &'static str);
 
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+macro_rules! files {
+    ($($name:literal)*) => { [$(($name, include_str!(concat!("../page/", $name)))),*] };
+}
+
+/// The files by name.
+const FILES: [(&str, &str); 25] = files! {
+    "index.html" "style.css" "actions.js" "app.js" "arrange.js" "charts.js" "connect.js" "controls.js" "dom.js" "edges.js"
+    "find.js" "geometry.js" "gestures.js" "graph.js" "guide.js" "hover.js" "labels.js" "layers.js" "measured.js" "node.js"
+    "numbers.js" "panels.js" "past.js" "socket.js" "traces.js"
+};
 
 /// Returns the file with this name.
 pub(super) fn file(name: &str) -> Option<File> {
-    Some(match name {
-        "index.html" => (
-            "text/html; charset=utf-8",
-            include_str!("../page/index.html"),
-        ),
-        "style.css" => ("text/css; charset=utf-8", include_str!("../page/style.css")),
-        "actions.js" => (SCRIPT, include_str!("../page/actions.js")),
-        "arrange.js" => (SCRIPT, include_str!("../page/arrange.js")),
-        "geometry.js" => (SCRIPT, include_str!("../page/geometry.js")),
-        "gestures.js" => (SCRIPT, include_str!("../page/gestures.js")),
-        "guide.js" => (SCRIPT, include_str!("../page/guide.js")),
-        "hover.js" => (SCRIPT, include_str!("../page/hover.js")),
-        "labels.js" => (SCRIPT, include_str!("../page/labels.js")),
-        "numbers.js" => (SCRIPT, include_str!("../page/numbers.js")),
-        "app.js" => (SCRIPT, include_str!("../page/app.js")),
-        "connect.js" => (SCRIPT, include_str!("../page/connect.js")),
-        "socket.js" => (SCRIPT, include_str!("../page/socket.js")),
-        "edges.js" => (SCRIPT, include_str!("../page/edges.js")),
-        "graph.js" => (SCRIPT, include_str!("../page/graph.js")),
-        "charts.js" => (SCRIPT, include_str!("../page/charts.js")),
-        "node.js" => (SCRIPT, include_str!("../page/node.js")),
-        "panels.js" => (SCRIPT, include_str!("../page/panels.js")),
-        "past.js" => (SCRIPT, include_str!("../page/past.js")),
-        "traces.js" => (SCRIPT, include_str!("../page/traces.js")),
-        _ => return None,
-    })
+    let (_, text) = FILES.iter().find(|(known, _)| *known == name)?;
+    let kind = match name.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        _ => "text/javascript; charset=utf-8",
+    };
+    Some((kind, text))
 }
 
 pub(super) fn answer((kind, text): File) -> Response {

@@ -2,10 +2,10 @@
 
 use super::Services;
 use crate::command::{Action, Command};
-use crate::world::World;
+use crate::world::{World, unknown};
 use corsair::Time;
 use corsair_arch::live::Sending;
-use corsair_arch::{Command as Order, Package, Topology, Zone, nearest};
+use corsair_arch::{Command as Order, Package, Topology, Zone};
 
 /// The largest accepted percentage; a higher one is probably a typing error.
 const MOST_PERCENT: u32 = 100_000;
@@ -24,11 +24,8 @@ impl Services {
 
     /// Returns the instance with this name.
     pub(super) fn instance(&self, name: &str) -> Result<u32, String> {
-        self.labels.get(name).copied().ok_or_else(|| {
-            let near = nearest(name, self.names());
-            let near = near.map(|near| format!("; did you mean {near}?"));
-            format!("there is no instance '{name}'{}", near.unwrap_or_default())
-        })
+        let known = self.labels.get(name).copied();
+        known.ok_or_else(|| unknown("instance", name, self.names()))
     }
 
     /// Returns the instances that `who` names: one instance, all instances of a service, its instances in one zone
@@ -60,16 +57,10 @@ impl Services {
         if !there.is_empty() {
             return Ok(there);
         }
-        let services = topology
-            .services
-            .iter()
-            .map(|service| service.name.as_str());
-        let near = nearest(who, self.names().chain(services));
-        let near = near.map(|near| format!("; did you mean {near}?"));
-        Err(format!(
-            "there is no instance, service, region or zone '{who}'{}",
-            near.unwrap_or_default()
-        ))
+        let services = topology.services.iter();
+        let services = services.map(|service| service.name.as_str());
+        let known = self.names().chain(services);
+        Err(unknown("instance, service, region or zone", who, known))
     }
 
     /// Returns the instances that a command affects, each with its order or message.
@@ -112,12 +103,8 @@ impl Services {
     fn scale(&self, name: &str, count: u32) -> Result<Vec<(u32, NodeCommand)>, String> {
         let services = &self.live.topology().services;
         let Some(service) = services.iter().find(|service| service.name == name) else {
-            let near = nearest(name, services.iter().map(|service| service.name.as_str()));
-            let near = near.map(|near| format!("; did you mean {near}?"));
-            return Err(format!(
-                "there is no service '{name}'{}",
-                near.unwrap_or_default()
-            ));
+            let known = services.iter().map(|service| service.name.as_str());
+            return Err(unknown("service", name, known));
         };
         let most = service.instances.len() as u32;
         if count > most {

@@ -112,7 +112,7 @@ impl<W: World> Session<W> {
             SessionRequest::Series(group) => {
                 let number = self.group(&group)?;
                 let known = self.world.points(number);
-                let points = known.unwrap_or_else(|| self.series.points(number).collect());
+                let points = known.unwrap_or_else(|| self.series.points(number));
                 Ok(json!({ "group": group, "points": points }))
             }
             SessionRequest::At(time, level) => {
