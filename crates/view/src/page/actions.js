@@ -38,11 +38,7 @@ function offered(scene, scope, bits) {
   return all.filter(([name, , fits]) => fits && scene.actions.includes(name)).map(([name, word]) => [name, word]);
 }
 
-/**
- * The names that a command accepts.
- * @param {Scene} scene
- * @param {string} what
- */
+/** The names that a command accepts. @param {Scene} scene @param {string} what */
 export function accepted(scene, what) {
   const names = (/** @type {(node: import("./socket.js").SceneNode) => string} */ of, nodes = scene.nodes) => nodes.map(of);
   const entries = scene.nodes.filter((node) => node.package === "denominator");
@@ -121,11 +117,7 @@ export function scopesOfPlace(graph, region, zone) {
 }
 
 export class Actions {
-  /**
-   * @param {HTMLElement} place
-   * @param {Session} session
-   * @param {{ down: number, paused: number, cutOff: number }} bits
-   */
+  /** @param {HTMLElement} place @param {Session} session @param {{ down: number, paused: number, cutOff: number }} bits */
   constructor(place, session, bits) {
     this.place = place;
     this.session = session;
@@ -133,11 +125,7 @@ export class Actions {
     this.isEnabled = false;
   }
 
-  /**
-   * Offers commands for one of some scopes.
-   * @param {Scene | null} scene
-   * @param {Scope[]} scopes the first is chosen
-   */
+  /** Offers commands for one of some scopes. @param {Scene | null} scene @param {Scope[]} scopes the first is chosen */
   show(scene, scopes) {
     const [first] = scopes;
     this.place.replaceChildren();

@@ -27,10 +27,7 @@ let epoch = 0;
 /** Refreshes the panel while the run continues. @type {(() => Promise<void>) | null} */
 let refresh = null;
 
-/**
- * Does something and says what is wrong.
- * @param {object | string} what
- */
+/** Does something and says what is wrong. @param {object | string} what */
 async function control(what) {
   try {
     await line.control(what);
@@ -156,10 +153,7 @@ function nameOf(place) {
   return graph.folded ? `${node.name}@${node.region}.${node.zone}` : node.name;
 }
 
-/**
- * Shows a node in the panel, and refreshes it while the run continues.
- * @param {() => Promise<Node>} make
- */
+/** Shows a node in the panel, and refreshes it while the run continues. @param {() => Promise<Node>} make */
 function panel(make) {
   let isBusy = false;
   const mine = async () => {
@@ -211,11 +205,7 @@ function show(chosen) {
   enable();
 }
 
-/**
- * A region or zone.
- * @param {number} number
- * @returns {Scope[]}
- */
+/** A region or zone. @param {number} number @returns {Scope[]} */
 function showArea(number) {
   const { scene } = state;
   const area = scene?.areas[number];
@@ -231,10 +221,7 @@ function showArea(number) {
   return scopesOfPlace(graph, region, area.is_zone ? area.name : "*");
 }
 
-/**
- * The instances of a folded node.
- * @param {number} place
- */
+/** The instances of a folded node. @param {number} place */
 function showFolded(place) {
   const node = graph.nodes[place];
   if (!node) return;

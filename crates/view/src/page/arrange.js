@@ -14,12 +14,7 @@ const known = new WeakMap();
 /** The most that a scene is stretched. */
 const MOST_STRETCH = 2;
 
-/**
- * Multiplies all coordinates.
- * @param {Scene} scene
- * @param {number} x
- * @param {number} y
- */
+/** Multiplies all coordinates. @param {Scene} scene @param {number} x @param {number} y */
 function multiply(scene, x, y) {
   for (const node of [...scene.nodes, ...scene.folded]) {
     node.x *= x;

@@ -9,10 +9,7 @@
 /** @param {string} name */
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/**
- * A number as people read it.
- * @param {number} value
- */
+/** A number as people read it. @param {number} value */
 export function short(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -21,10 +18,7 @@ export function short(value) {
   return size >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
-/**
- * Seconds as people read them.
- * @param {number} value
- */
+/** Seconds as people read them. @param {number} value */
 export function seconds(value) {
   if (value >= 1 || value === 0) return `${Number(value.toPrecision(4))} s`;
   if (value >= 1e-3) return `${Number((value * 1e3).toPrecision(3))} ms`;
@@ -40,11 +34,7 @@ export const shown = { span: null, cursor: null, at: null, brush: null };
 /** The times at the edges of each chart. @type {WeakMap<HTMLCanvasElement, { from: number, to: number, left: number, right: number }>} */
 const spans = new WeakMap();
 
-/**
- * The time at a place of a chart, in pixels; null if it has none.
- * @param {HTMLCanvasElement} canvas
- * @param {number} x
- */
+/** The time at a place of a chart, in pixels; null if it has none. @param {HTMLCanvasElement} canvas @param {number} x */
 export function timeAt(canvas, x) {
   const span = spans.get(canvas);
   if (!span) return null;
@@ -306,11 +296,7 @@ export function drawCurves(canvas, all, curves, marks, { log = false, top = 0, u
   context.restore();
 }
 
-/**
- * Bars with their labels.
- * @param {HTMLCanvasElement} canvas
- * @param {[string, number][]} bars
- */
+/** Bars with their labels. @param {HTMLCanvasElement} canvas @param {[string, number][]} bars */
 export function drawBars(canvas, bars) {
   const { context, width, height } = begin(canvas);
   const most = Math.max(1, ...bars.map(([, count]) => count));
@@ -327,11 +313,7 @@ export function drawBars(canvas, bars) {
   }
 }
 
-/**
- * How many there are of each pair: darker is more.
- * @param {HTMLCanvasElement} canvas
- * @param {number[][]} rows
- */
+/** How many there are of each pair: darker is more. @param {HTMLCanvasElement} canvas @param {number[][]} rows */
 export function drawDensity(canvas, rows) {
   const { context, width, height } = begin(canvas);
   const most = Math.max(1, ...rows.flat());

@@ -24,10 +24,7 @@ export function showFields(scene) {
 /** The checkpoints on the page, which are rendered again only when they change. */
 let shownCheckpoints = "";
 
-/**
- * @param {Checkpoints} checkpoints
- * @param {(what: object) => void} control
- */
+/** @param {Checkpoints} checkpoints @param {(what: object) => void} control */
 export function showCheckpoints(checkpoints, control) {
   const text = JSON.stringify(checkpoints);
   if (text === shownCheckpoints) return;
@@ -70,12 +67,7 @@ function readUntil() {
   return { condition };
 }
 
-/**
- * Lets the browser keep what the session says.
- * @param {Page} page
- * @param {string} what
- * @param {string} name
- */
+/** Lets the browser keep what the session says. @param {Page} page @param {string} what @param {string} name */
 async function keep({ line, state }, what, name) {
   try {
     const saved = JSON.stringify(await line.ask(what), null, 1);
@@ -89,11 +81,7 @@ async function keep({ line, state }, what, name) {
   }
 }
 
-/**
- * Listens to the controls.
- * @param {Page} page
- * @param {(what: object | string) => Promise<void>} control
- */
+/** Listens to the controls. @param {Page} page @param {(what: object | string) => Promise<void>} control */
 export function listen(page, control) {
   const { state, line, past } = page;
   const on = (/** @type {string} */ id, /** @type {() => void} */ act) => $(id).addEventListener("click", act);

@@ -1,9 +1,6 @@
 // Elements of the page by their id, and sentences about what went wrong.
 
-/**
- * @param {string} id
- * @returns {HTMLElement}
- */
+/** @param {string} id @returns {HTMLElement} */
 export function $(id) {
   const found = document.getElementById(id);
   if (!found) throw new Error(`there is no ${id}`);
@@ -25,10 +22,7 @@ export function complain(error) {
   timer = setTimeout(() => (problem.hidden = true), 8000);
 }
 
-/**
- * Runs what reads a form, and says what is wrong with it.
- * @param {() => void} read
- */
+/** Runs what reads a form, and says what is wrong with it. @param {() => void} read */
 export function trying(read) {
   try {
     read();

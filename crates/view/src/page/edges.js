@@ -46,23 +46,13 @@ export class Edges {
   }
 
   grow() {
-    const size = this.from.length * 2;
-    const words = (/** @type {Uint32Array} */ old) => {
-      const next = new Uint32Array(size);
+    const arrays = /** @type {Record<string, Uint32Array | Uint8Array | Float32Array>} */ (/** @type {unknown} */ (this));
+    for (const name of ["from", "to", "busy", "order", "rate", "errors", "p50", "p99", "takes", "dots"]) {
+      const old = arrays[name] ?? new Uint8Array(0);
+      const next = new /** @type {any} */ (old.constructor)(2 * old.length);
       next.set(old);
-      return next;
-    };
-    const floats = (/** @type {Float32Array} */ old) => {
-      const next = new Float32Array(size);
-      next.set(old);
-      return next;
-    };
-    [this.from, this.to, this.busy, this.order] = [words(this.from), words(this.to), words(this.busy), words(this.order)];
-    [this.rate, this.errors, this.takes] = [floats(this.rate), floats(this.errors), floats(this.takes)];
-    [this.p50, this.p99] = [floats(this.p50), floats(this.p99)];
-    const dots = new Uint8Array(size);
-    dots.set(this.dots);
-    this.dots = dots;
+      arrays[name] = next;
+    }
   }
 
   /**
@@ -91,11 +81,7 @@ export class Edges {
     this.p99[place] = p99;
   }
 
-  /**
-   * How an edge is drawn.
-   * @param {number} place
-   * @param {(node: number) => boolean} isDown
-   */
+  /** How an edge is drawn. @param {number} place @param {(node: number) => boolean} isDown */
   style(place, isDown) {
     if (isDown(this.from[place] ?? 0) || isDown(this.to[place] ?? 0)) return STYLES.down;
     const [rate, errors] = [this.rate[place] ?? 0, this.errors[place] ?? 0];
@@ -148,25 +134,22 @@ export class Edges {
     [this.busyCount, this.allDots] = [busyCount, allDots];
   }
 
-  /**
-   * The state of one edge.
-   * @param {number} from
-   * @param {number} to
-   * @returns {EdgeState | undefined}
-   */
+  /** The state of the edge at a place. @param {number} n @returns {EdgeState} */
+  at(n) {
+    return {
+      from: this.from[n] ?? 0, to: this.to[n] ?? 0, rate: this.rate[n] ?? 0, errors: this.errors[n] ?? 0,
+      p50: this.p50[n] ?? 0, p99: this.p99[n] ?? 0,
+    };
+  }
+
+  /** The state of one edge. @param {number} from @param {number} to @returns {EdgeState | undefined} */
   get(from, to) {
     const n = this.places.get(from * 0x4000000 + to);
-    if (n === undefined) return undefined;
-    return { from, to, rate: this.rate[n] ?? 0, errors: this.errors[n] ?? 0, p50: this.p50[n] ?? 0, p99: this.p99[n] ?? 0 };
+    return n === undefined ? undefined : this.at(n);
   }
 
   /** All edges, one object each, for code that does not need to be fast. @returns {Generator<EdgeState>} */
   *values() {
-    for (let n = 0; n < this.count; n += 1) {
-      yield {
-        from: this.from[n] ?? 0, to: this.to[n] ?? 0, rate: this.rate[n] ?? 0, errors: this.errors[n] ?? 0,
-        p50: this.p50[n] ?? 0, p99: this.p99[n] ?? 0,
-      };
-    }
+    for (let n = 0; n < this.count; n += 1) yield this.at(n);
   }
 }

@@ -7,13 +7,7 @@ import { distance } from "./geometry.js";
  * @typedef {import("./graph.js").Chosen} Chosen
  */
 
-/**
- * What is at a point of the screen.
- * @param {Graph} graph
- * @param {number} x
- * @param {number} y
- * @returns {Chosen | null}
- */
+/** What is at a point of the screen. @param {Graph} graph @param {number} x @param {number} y @returns {Chosen | null} */
 export function findAt(graph, x, y) {
   let [best, least] = [-1, 12];
   for (const [place, node] of graph.nodes.entries()) {

@@ -7,10 +7,7 @@ import { findAt } from "./find.js";
 /** A pointer that moves less than this, in pixels, clicks. */
 const CLICK = 4;
 
-/**
- * @param {Graph} graph
- * @param {(found: import("./graph.js").Chosen | null, x: number, y: number) => void} hover
- */
+/** @param {Graph} graph @param {(found: import("./graph.js").Chosen | null, x: number, y: number) => void} hover */
 export function listen(graph, hover) {
   const { front } = graph;
   /** The pointers that are down. @type {Map<number, { x: number, y: number }>} */

@@ -221,20 +221,13 @@ export class Graph {
     if (!this.isMoved) this.fit();
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @returns {[number, number]}
-   */
+  /** @param {number} x @param {number} y @returns {[number, number]} */
   toScreen(x, y) {
     const { camera, front } = this;
     return [(x - camera.x) * camera.scale + front.clientWidth / 2, (y - camera.y) * camera.scale + front.clientHeight / 2];
   }
 
-  /**
-   * @param {SceneNode} node
-   * @param {number} scale
-   */
+  /** @param {SceneNode} node @param {number} scale */
   radius(node, scale) {
     return this.folded ? Math.min(30, Math.max(0.68 * scale, 5)) : Math.min(40, Math.max(0.38 * node.size * scale, 1.5));
   }
@@ -252,10 +245,7 @@ export class Graph {
     this.pictures += 1;
   }
 
-  /**
-   * Fewer dots if pictures come late, more if they come in time for a while.
-   * @param {number} passed
-   */
+  /** Fewer dots if pictures come late, more if they come in time for a while. @param {number} passed */
   adapt(passed) {
     if (passed > LATE) {
       this.inTime = 0;
@@ -266,10 +256,7 @@ export class Graph {
     }
   }
 
-  /**
-   * The context of a canvas that is empty.
-   * @param {HTMLCanvasElement} canvas
-   */
+  /** The context of a canvas that is empty. @param {HTMLCanvasElement} canvas */
   begin(canvas) {
     const context = canvas.getContext("2d");
     if (!context) throw new Error("this browser has no 2D canvas");
@@ -323,10 +310,7 @@ export class Graph {
     drawNames(this, chosen);
   }
 
-  /**
-   * Unfolds services, around one of them.
-   * @param {Chosen | null} chosen
-   */
+  /** Unfolds services, around one of them. @param {Chosen | null} chosen */
   unfold(chosen) {
     const node = chosen && "node" in chosen ? this.nodes[chosen.node] : undefined;
     if (!node || !this.folded) return;
@@ -342,11 +326,7 @@ export class Graph {
     this.choose(chosen);
   }
 
-  /**
-   * Chooses the nearest node in a direction.
-   * @param {number} dx
-   * @param {number} dy
-   */
+  /** Chooses the nearest node in a direction. @param {number} dx @param {number} dy */
   move(dx, dy) {
     const here = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
     const next = this.nodes[here] ? findNext(this, here, dx, dy) : Math.min(0, this.nodes.length - 1);
@@ -367,10 +347,7 @@ export class Graph {
     if (dx !== 0 || dy !== 0) this.pan(dx, dy);
   }
 
-  /**
-   * @param {number} dx
-   * @param {number} dy
-   */
+  /** @param {number} dx @param {number} dy */
   pan(dx, dy) {
     this.camera.x -= dx / this.camera.scale;
     this.camera.y -= dy / this.camera.scale;
@@ -378,11 +355,7 @@ export class Graph {
     this.isOld = true;
   }
 
-  /**
-   * @param {number} factor
-   * @param {number} [x]
-   * @param {number} [y]
-   */
+  /** @param {number} factor @param {number} [x] @param {number} [y] */
   zoom(factor, x = this.front.clientWidth / 2, y = this.front.clientHeight / 2) {
     const { camera, front } = this;
     const scale = Math.min(400, Math.max(0.05, camera.scale * factor));

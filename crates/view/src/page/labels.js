@@ -15,10 +15,7 @@ const FEWEST = 4;
 /** Widths of texts by font and text. @type {Map<string, number>} */
 const widths = new Map();
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
- */
+/** @param {CanvasRenderingContext2D} context @param {string} text */
 function measure(context, text) {
   const key = `${context.font} ${text}`;
   let width = widths.get(key);
@@ -82,11 +79,7 @@ export function place(context, wanted, width, height) {
   return [...placed.values()];
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {Label[]} labels
- * @param {{ ink: string, paper: string }} colours
- */
+/** @param {CanvasRenderingContext2D} context @param {Label[]} labels @param {{ ink: string, paper: string }} colours */
 export function drawLabels(context, labels, colours) {
   context.textAlign = "left";
   context.textBaseline = "top";

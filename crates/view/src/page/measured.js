@@ -10,10 +10,7 @@ import { $, canvas, select } from "./dom.js";
  */
 
 export class Measured {
-  /**
-   * @param {State} state
-   * @param {(what: object) => Promise<any>} ask
-   */
+  /** @param {State} state @param {(what: object) => Promise<any>} ask */
   constructor(state, ask) {
     this.state = state;
     this.ask = ask;

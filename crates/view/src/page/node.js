@@ -144,12 +144,7 @@ function drawCut(context, colours, x, y, radius) {
   context.setLineDash([]);
 }
 
-/**
- * Richer pirates are more golden.
- * @param {Colours} colours
- * @param {string | undefined} kind
- * @param {number} gold
- */
+/** Richer pirates are more golden. @param {Colours} colours @param {string | undefined} kind @param {number} gold */
 function good(colours, kind, gold) {
   if (kind !== "pirates") return colours.good;
   return colours.gold[Math.min(8, Math.round(Math.log2(1 + gold)))] ?? colours.good;

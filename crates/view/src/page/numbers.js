@@ -20,9 +20,5 @@ export function readNumber(text, what, { least = 0, most = Infinity, isWhole = f
 /** The latest time of a run, in seconds: nanoseconds have to fit in 63 bits. */
 const MOST_SECONDS = 9e9;
 
-/**
- * Reads a virtual time in seconds, as nanoseconds.
- * @param {string} text
- * @param {string} what
- */
+/** Reads a virtual time in seconds, as nanoseconds. @param {string} text @param {string} what */
 export const readTime = (text, what) => Math.round(readNumber(text, what, { most: MOST_SECONDS }) * 1e9);

@@ -17,11 +17,7 @@ export function element(tag, text = "", ...children) {
   return made;
 }
 
-/**
- * A button that leads to something.
- * @param {string} text
- * @param {() => void} act
- */
+/** A button that leads to something. @param {string} text @param {() => void} act */
 export function link(text, act) {
   const button = element("button", text);
   button.type = "button";
@@ -41,11 +37,7 @@ export function facts(rows) {
   return list;
 }
 
-/**
- * A list under a heading, or nothing.
- * @param {string} title
- * @param {Node[]} items
- */
+/** A list under a heading, or nothing. @param {string} title @param {Node[]} items */
 function list(title, items) {
   if (items.length === 0) return [];
   const made = element("ul");

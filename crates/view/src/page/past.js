@@ -13,11 +13,7 @@ import { readFrame } from "./socket.js";
 const KEYS = { ArrowLeft: -0.01, ArrowDown: -0.01, ArrowRight: 0.01, ArrowUp: 0.01, PageDown: -0.1, PageUp: 0.1 };
 
 export class Past {
-  /**
-   * @param {HTMLCanvasElement} bar
-   * @param {HTMLElement} note
-   * @param {Session} session
-   */
+  /** @param {HTMLCanvasElement} bar @param {HTMLElement} note @param {Session} session */
   constructor(bar, note, session) {
     this.bar = bar;
     this.note = note;

@@ -129,11 +129,7 @@ export class Line {
     this.say({ level });
   }
 
-  /**
-   * Asks the session for something.
-   * @param {object | string} what
-   * @returns {Promise<any>}
-   */
+  /** Asks the session for something. @param {object | string} what @returns {Promise<any>} */
   ask(what) {
     const id = this.next;
     this.next += 1;
@@ -147,10 +143,7 @@ export class Line {
     });
   }
 
-  /**
-   * @param {object | string} what
-   * @returns {Promise<any>}
-   */
+  /** @param {object | string} what @returns {Promise<any>} */
   control(what) {
     return this.ask({ control: what });
   }

@@ -16,11 +16,7 @@ const isWrong = (/** @type {Span} */ { answer }) => answer !== "found" && answer
 const lasts = (/** @type {Span} */ { sent, received }) => received - sent;
 
 export class Traces {
-  /**
-   * @param {HTMLElement} place
-   * @param {Look} look
-   * @param {(error: unknown) => void} complain
-   */
+  /** @param {HTMLElement} place @param {Look} look @param {(error: unknown) => void} complain */
   constructor(place, look, complain) {
     this.place = place;
     this.look = look;
@@ -33,10 +29,7 @@ export class Traces {
     this.opener?.focus();
   }
 
-  /**
-   * Opens the pane with the recent requests of some actors.
-   * @param {string[]} names
-   */
+  /** Opens the pane with the recent requests of some actors. @param {string[]} names */
   async open(names) {
     /** @type {Span[]} */
     const spans = [];
@@ -75,11 +68,7 @@ export class Traces {
     filter.focus();
   }
 
-  /**
-   * Shows a request as a waterfall with an axis of time.
-   * @param {string} trace
-   * @param {HTMLElement} place
-   */
+  /** Shows a request as a waterfall with an axis of time. @param {string} trace @param {HTMLElement} place */
   async show(trace, place) {
     /** @type {Span[]} */
     let spans;
