@@ -7,6 +7,8 @@ use plotters::prelude::*;
 use std::error::Error;
 
 const HEIGHT: u32 = 460;
+/// The lowest speed-up that is drawn.
+const LEAST: f64 = 0.05;
 
 /// Draws the speed-ups that `corsair plan` predicts, and the speed-ups measured with several processes on one machine.
 ///
@@ -28,7 +30,7 @@ pub fn draw(machines: &Machines) -> Result<String, Box<dyn Error>> {
             .y_label_area_size(60)
             .build_cartesian_2d(
                 (0.9..most * 1.2).log_scale(),
-                (0.05..most * 1.2).log_scale(),
+                (LEAST..most * 1.2).log_scale(),
             )?;
         mesh(&mut chart)
             .x_desc("cores")
@@ -50,7 +52,8 @@ pub fn draw(machines: &Machines) -> Result<String, Box<dyn Error>> {
             expected.sort_by(|a, b| a.0.total_cmp(&b.0));
             let (millions, millis) = (pirates / 1_000_000, lookahead as f64 / 1000.0);
             let name = format!("{millions} M pirates, {millis} ms");
-            let end = expected.last().map(|end| chart.backend_coord(end));
+            let end = expected.last();
+            let end = end.map(|&(cores, gain)| chart.backend_coord(&(cores, gain.max(LEAST))));
             names.extend(end.map(|end| (end, name, colour(hex))));
             chart.draw_series(LineSeries::new(expected, colour(hex).stroke_width(2)))?;
             let measured = of_curve(&machines.measured);
