@@ -65,7 +65,7 @@ export function renew(place, node) {
 }
 
 /** A table of more services would be slow, and nobody reads it. */
-const MOST_SERVICES = 100;
+const MOST_SERVICES = 25;
 
 /**
  * All services, those that fail first.
