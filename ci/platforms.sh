@@ -6,6 +6,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+need() {
+    if ! command -v "$1" >/dev/null; then
+        apt-get update -qq && apt-get install -y -qq "$2" >/dev/null
+    fi
+}
+
 # A row for each platform: the target, and the crates that claim it, with the features to check.
 check() {
     local target=$1
@@ -18,21 +24,18 @@ check() {
     cargo check --quiet --target "$target" "$@"
 }
 
-check aarch64-unknown-linux-gnu -p corsair -p corsair-serial -p corsair-observe -p corsair-arch -p corsair-view -p corsair-stream -p corsair-cli \
-    --features corsair-cli/ui
-check aarch64-apple-darwin -p corsair -p corsair-serial -p corsair-observe -p corsair-arch -p corsair-view -p corsair-stream -p corsair-cli \
-    --features corsair-cli/ui
-check x86_64-pc-windows-gnu -p corsair -p corsair-serial -p corsair-observe -p corsair-arch -p corsair-view -p corsair-cli --features corsair-cli/ui
+# Crates without code in C and without calls of one system. corsair-host and corsair-host-run are for x86-64 Linux with glibc only.
+everywhere=(-p corsair -p corsair-derive -p corsair-serial -p corsair-check -p corsair-hunt -p corsair-observe -p corsair-arch -p corsair-view
+    -p corsair-maelstrom -p corsair-cli --features corsair-cli/ui)
+
+check aarch64-unknown-linux-gnu "${everywhere[@]}" -p corsair-journal -p corsair-stream
+check aarch64-apple-darwin "${everywhere[@]}" -p corsair-journal -p corsair-stream
+check x86_64-pc-windows-gnu "${everywhere[@]}"
 check wasm32-unknown-unknown -p corsair -p corsair-arch -p corsair-view --no-default-features
 check wasm32-unknown-unknown -p corsair-playground
 
 [ "${1:-}" = aarch64 ] || exit 0
 
-need() {
-    if ! command -v "$1" >/dev/null; then
-        apt-get update -qq && apt-get install -y -qq "$2" >/dev/null
-    fi
-}
 need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 need qemu-aarch64 qemu-user
 
@@ -40,6 +43,7 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
 cargo test --quiet --target aarch64-unknown-linux-gnu -p corsair -p corsair-arch --lib
+cargo test --quiet --target aarch64-unknown-linux-gnu -p corsair-arch --test behaviour digests
 cargo build --quiet --bin corsair
 cargo build --quiet --target aarch64-unknown-linux-gnu --bin corsair
 target=${CARGO_TARGET_DIR:-target}
