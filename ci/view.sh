@@ -2,7 +2,7 @@
 # The live view in a real Chromium, and its modules checked by the compiler of TypeScript.
 #
 #   ci/view.sh            all steps
-#   ci/view.sh types      only these: types sight page
+#   ci/view.sh types      only these: types sight page hosts
 #   ci/view.sh page --screenshots DIR   also writes pictures
 #
 # Needs node and npm, and Debian's chromium for the page. What is missing is installed, if that can be
@@ -16,19 +16,19 @@ steps=()
 extra=()
 while [ "$#" -gt 0 ]; do
     case "$1" in
-    types | sight | page) steps+=("$1") ;;
+    types | sight | page | hosts) steps+=("$1") ;;
     --screenshots)
         extra+=("$1" "${2:?--screenshots needs a directory}")
         shift
         ;;
     *)
-        echo "view: no step $1; there are types, sight and page" >&2
+        echo "view: no step $1; there are types, sight, page and hosts" >&2
         exit 2
         ;;
     esac
     shift
 done
-[ "${#steps[@]}" -gt 0 ] || steps=(types sight page)
+[ "${#steps[@]}" -gt 0 ] || steps=(types sight page hosts)
 
 # True if the program exists; otherwise installs the system's package of the same name.
 program() {
@@ -52,7 +52,7 @@ step_types() {
         crates/view/src/page/*.js
 }
 
-# Runs a script of ci/view with Chromium.
+# Runs a script of ci/view with Chromium, and the program of a package.
 drive() {
     if ! package 'playwright-core@^1.50' 'axe-core@^4.10'; then
         echo "left out: the live view in a browser (it needs node, npm and the packages playwright-core and axe-core)"
@@ -62,18 +62,23 @@ drive() {
         echo "left out: the live view in a browser (apt-get install chromium)"
         return 0
     fi
-    cargo build -p corsair-cli --features ui
+    cargo build -p "$2" --features ui
     NODE_PATH="$(cd "$modules" && pwd)/node_modules" timeout 400 \
-        node "ci/view/$1" "$target/debug/corsair" "$(command -v chromium)" "${extra[@]}"
+        node "ci/view/$1" "$target/debug/$3" "$(command -v chromium)" "${extra[@]}"
 }
 
 # The page as a newcomer sees it: names, accessibility, commands by buttons.
 step_sight() {
-    drive sight.mjs
+    drive sight.mjs corsair-cli corsair
 }
 
 step_page() {
-    drive page.mjs
+    drive page.mjs corsair-cli corsair
+}
+
+# Real programs as hosts, which are killed, paused and partitioned by click.
+step_hosts() {
+    drive hosts.mjs corsair-host-run corsair-host
 }
 
 for step in "${steps[@]}"; do

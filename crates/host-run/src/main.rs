@@ -2,12 +2,15 @@
 #![allow(clippy::print_stdout, reason = "prints results")]
 
 mod file;
+#[cfg(feature = "ui")]
+mod view;
 
 use clap::{Parser, Subcommand};
 use corsair::network::{Fifo, Jitter, Lossy};
 use corsair_host::{Fault, HostId, Sim, SimError, simulate};
 use file::{FaultAt, File, Host, Link};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,6 +43,10 @@ struct Run {
     /// Worker threads of the engine; results do not depend on them
     #[arg(long, default_value = "1")]
     workers: NonZeroUsize,
+    /// Control the simulation of the first seed from a page in the browser, at this address [default: any free port of
+    /// 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    ui: Option<SocketAddr>,
     /// The simulated kernel as a shared object; by default the one in the directory of this program
     #[arg(long)]
     preload: Option<PathBuf>,
@@ -78,6 +85,11 @@ fn seeds(run: &Run) -> Result<bool, String> {
     let count = run.seeds.unwrap_or(file.seeds);
     let directory = run.file.parent().unwrap_or(Path::new("."));
     let contents = contents(&file, directory)?;
+    if let Some(address) = run.ui {
+        return watched(run, &file, first, address, |sim| {
+            build(sim, &file, directory, &contents, &preload)
+        });
+    }
     for seed in first..first.saturating_add(count) {
         let (failure, digest) = simulate(seed, run.workers, |sim| {
             build(sim, &file, directory, &contents, &preload)?;
@@ -105,6 +117,39 @@ fn seeds(run: &Run) -> Result<bool, String> {
         }
     }
     Ok(true)
+}
+
+/// Runs one seed under the control of a page.
+#[cfg(feature = "ui")]
+fn watched(
+    run: &Run,
+    file: &File,
+    seed: u64,
+    address: SocketAddr,
+    build: impl Fn(&mut Sim) -> Result<(), SimError>,
+) -> Result<bool, String> {
+    let title = run.file.file_stem().unwrap_or_default();
+    let title = title.to_string_lossy().into_owned();
+    let (failure, _) = simulate(seed, run.workers, |sim| {
+        build(sim).map_err(|error| error.to_string())?;
+        view::serve(sim, title.clone(), file.until.0, address)
+    })
+    .map_err(|error| error.to_string())?;
+    failure.map_or(Ok(true), Err)
+}
+
+#[cfg(not(feature = "ui"))]
+fn watched(
+    _: &Run,
+    _: &File,
+    _: u64,
+    _: SocketAddr,
+    _: impl Fn(&mut Sim) -> Result<(), SimError>,
+) -> Result<bool, String> {
+    Err(
+        "this build has no page; build it with: cargo build -p corsair-host-run --features ui"
+            .to_string(),
+    )
 }
 
 /// Returns the path of the shared object in the directory of this program.

@@ -24,6 +24,17 @@ pub enum Payload {
     Unreachable,
 }
 
+impl Payload {
+    /// Returns the number of bytes that programs have written.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Payload::Tcp(segment) => segment.data.len(),
+            Payload::Udp(data) => data.len(),
+            Payload::Unreachable => 0,
+        }
+    }
+}
+
 /// A TCP segment. Sequence number 0 is the SYN; byte `k` of the stream has sequence number `k + 1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
@@ -116,12 +127,7 @@ impl Packet {
 
     /// Returns an upper bound of the bytes that [`Packet::write`] appends.
     pub(crate) fn size(&self) -> usize {
-        let data = match &self.payload {
-            Payload::Tcp(segment) => &segment.data[..],
-            Payload::Udp(data) => data,
-            Payload::Unreachable => &[],
-        };
-        data.len() + 80
+        self.payload.bytes() + 80
     }
 }
 

@@ -16,6 +16,7 @@ use crate::run::ActiveRun;
 use crate::settings::Setting;
 use crate::state::{HostId, HostState};
 use crate::storage::Medium;
+use crate::uplink::Record;
 use crate::wire::Wire;
 use crate::world::{HostSpec, Program, World, addresses};
 use corsair::Time;
@@ -26,7 +27,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The virtual time between two checks for failed hosts.
@@ -456,6 +457,22 @@ impl Sim {
         })
     }
 
+    /// Returns the hosts of the running simulation, or before the start those that were added.
+    pub(crate) fn specs(&self) -> &[HostSpec] {
+        self.run
+            .as_ref()
+            .map_or(&self.hosts[..], |run| &run.world.hosts[..])
+    }
+
+    pub(crate) fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
+    /// Returns the records of all hosts; none before the start.
+    pub(crate) fn records(&self) -> &[Mutex<Record>] {
+        self.run.as_ref().map_or(&[], |run| &run.records[..])
+    }
+
     /// Returns the state of a host.
     pub fn state(&self, host: &HostId) -> HostState {
         self.run
@@ -471,20 +488,6 @@ impl Sim {
     /// Returns the log as text, one line per entry, with time and host.
     pub fn log(&self) -> String {
         self.run.as_ref().map_or(String::new(), ActiveRun::log)
-    }
-
-    /// Returns the counters of all programs and actors ([`Host::count`](crate::Host::count)), by name.
-    ///
-    /// `corsair_hunt::Properties::of_counters` reads them as properties.
-    pub fn counters(&self) -> BTreeMap<String, u64> {
-        let mut all = BTreeMap::new();
-        for record in self.run.iter().flat_map(|run| run.records.iter()) {
-            let record = record.lock().unwrap_or_else(PoisonError::into_inner);
-            for (name, count) in record.lines.counters() {
-                *all.entry(name.clone()).or_insert(0) += count;
-            }
-        }
-        all
     }
 
     /// Returns the current virtual time.

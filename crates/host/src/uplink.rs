@@ -19,6 +19,8 @@ pub(crate) struct Record {
     pub switches: u64,
     /// A hash of all calls of all its processes.
     pub trace: u64,
+    /// The packets and bytes sent to each host.
+    pub sent: BTreeMap<usize, (u64, u64)>,
     /// The host's packets with their times in nanoseconds, if packets are recorded.
     pub packets: Vec<(u64, Packet)>,
 }
@@ -31,6 +33,7 @@ impl Record {
             calls: 0,
             switches: 0,
             trace: 0,
+            sent: BTreeMap::new(),
             packets: vec![],
         }
     }
@@ -80,9 +83,14 @@ impl Uplink {
         let Some(to) = self.world.host_of(packet.destination.ip()) else {
             return;
         };
-        if self.world.debug.packets.is_some() {
-            let packet = (cx.now().as_nanos(), packet.clone());
-            self.record().packets.push(packet);
+        {
+            let mut record = self.record();
+            let sent = record.sent.entry(to).or_default();
+            *sent = (sent.0 + 1, sent.1 + packet.payload.bytes() as u64);
+            if self.world.debug.packets.is_some() {
+                let packet = (cx.now().as_nanos(), packet.clone());
+                record.packets.push(packet);
+            }
         }
         if let Some(directory) = self.directory.get() {
             cx.send(directory.actors[to], Wire::Packet(Box::new(packet)));

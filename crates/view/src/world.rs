@@ -117,7 +117,7 @@ pub trait World: Send {
 /// The constant part of a simulation.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Scene {
-    /// `services`, `pirates` or `graph`.
+    /// `services`, `pirates`, `hosts` or `graph`.
     pub kind: &'static str,
     /// The name of the architecture.
     pub arch: String,

@@ -67,7 +67,7 @@ const line = new Line({
     $("graph").classList.toggle("still", isSaved);
     for (const id of ["step-window", "step-ms", "step-actor", "times"]) $(id).hidden = isSaved;
     $("clock").hidden = $("now").hidden = isSaved && !next.load;
-    $("open-traces").hidden = next.kind === "pirates" || (isSaved && !next.edges.length);
+    $("open-traces").hidden = next.kind === "pirates" || next.kind === "hosts" || (isSaved && !next.edges.length);
     traces.place.hidden = true;
     past.leave();
     shown.span = null;
@@ -193,7 +193,7 @@ function show(chosen) {
     scopes = [...scopesOf(graph, chosen.to), ...scopesOf(graph, chosen.from)];
     scopes = scopes.filter(({ who }, place) => scopes.findIndex((other) => other.who === who) === place);
     const [from, to] = [nameOf(chosen.from), nameOf(chosen.to)];
-    panel(async () => state.scene?.kind === "pirates" ? panels.lines(about(graph, chosen)) : panels.edge(await look({ from, to })));
+    panel(async () => ["pirates", "hosts"].includes(state.scene?.kind ?? "") ? panels.lines(about(graph, chosen)) : panels.edge(await look({ from, to })));
   } else if (graph.folded) {
     scopes = scopesOf(graph, chosen.node);
     showFolded(chosen.node);

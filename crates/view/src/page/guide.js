@@ -44,7 +44,7 @@ function setSeen() {
  */
 export function guide(place, kind) {
   const steps = kind === "pirates" ? PIRATES : SERVICES;
-  place.hidden = kind === "graph" || wasSeen();
+  place.hidden = kind === "graph" || kind === "hosts" || wasSeen();
   if (place.hidden) return;
   let step = 0;
   const show = () => {

@@ -20,6 +20,10 @@ function aboutNode(graph, place) {
     lines.push(`${short(graph.rates[place] ?? 0)} messages/s`, `gold ${short(graph.queues[place] ?? 0)}, buddies ${graph.busy[place] ?? 0}`);
     return lines;
   }
+  if (graph.scene?.kind === "hosts") {
+    const states = Object.entries({ stopped: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, ended: BITS.gone }).filter(([, bit]) => (bits & bit) !== 0);
+    return [...lines, states.map(([word]) => word).join(", ") || "running", `${short(graph.rates[place] ?? 0)} packets/s sent`];
+  }
   if (graph.folded) lines.push(`${up} of ${all} instances serve`);
   const states = Object.entries({ killed: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, slow: BITS.slow, "not registered": BITS.away })
     .filter(([, bit]) => (bits & bit) !== 0).map(([word]) => word);
@@ -65,6 +69,7 @@ export function services(graph) {
 function aboutEdge(graph, from, to) {
   const [a, b, edge] = [graph.nodes[from], graph.nodes[to], graph.edges.get(from, to)];
   if (!a || !b || !edge) return [];
+  if (graph.scene?.kind === "hosts") return [`${a.name} → ${b.name}`, `${short(edge.rate)} packets/s`];
   if (graph.scene?.kind === "pirates") return [`${a.name} → ${b.name}`, `${short(edge.rate)} messages/s, latency ${seconds(edge.p50)}`];
   const lines = [`${a.name} → ${b.name}`, `${short(edge.rate)} requests/s, ${Math.round(100 * edge.errors)} % errors`];
   if (edge.p99 > 0) lines.push(`p50 ${seconds(edge.p50)}, p99 ${seconds(edge.p99)}`);

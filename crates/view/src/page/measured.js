@@ -56,7 +56,7 @@ export class Measured {
     const { points, state: { scene, status, now } } = this;
     const [commands, faults] = [status?.commands ?? [], scene?.marks ?? []];
     const marks = [...faults.map(({ at, text }) => ({ at, isFault: !text })), ...commands.map(([at]) => ({ at, isFault: false }))];
-    const isServices = scene?.kind !== "pirates";
+    const isServices = scene?.kind !== "pirates" && scene?.kind !== "hosts";
     $("whole-run").hidden = !shown.span;
     drawBar(canvas("bar"), points, { ...this.run(), now, faults, commands });
     const near = shown.cursor;

@@ -7,7 +7,7 @@ import { connect } from "./connect.js";
  *   size: number, slots: number }} SceneNode
  * @typedef {{ name: string, is_zone: boolean, at: [number, number, number, number] }} Area
  * @typedef {{
- *   kind: "services" | "pirates" | "graph", arch: string, groups: string[], nodes: SceneNode[], folded: SceneNode[],
+ *   kind: "services" | "pirates" | "hosts" | "graph", arch: string, groups: string[], nodes: SceneNode[], folded: SceneNode[],
  *   edges: [number, number][], folded_edges: [number, number][], areas: Area[], width: number, height: number,
  *   total: number, load: [number, number] | null, actions: string[], marks: { at: number, name: string, text: string }[],
  *   stretch?: [number, number],
