@@ -8,7 +8,7 @@
 /// again. If the batch is leaked, the vector stays empty, so that no message is in two places.
 pub struct Batch<'a, T> {
     messages: &'a mut Vec<T>,
-    taken: usize,
+    position: usize,
     length: usize,
 }
 
@@ -19,18 +19,18 @@ impl<'a, T> Batch<'a, T> {
         unsafe { messages.set_len(0) };
         Batch {
             messages,
-            taken: 0,
+            position: 0,
             length,
         }
     }
 
     /// Returns the messages that have not been taken yet.
-    pub(super) fn rest(&self) -> &[T] {
-        // SAFETY: the messages from `taken` to `length` are initialised, and only this batch accesses them.
+    pub(super) fn remaining(&self) -> &[T] {
+        // SAFETY: the messages from `position` to `length` are initialised, and only this batch accesses them.
         unsafe {
             std::slice::from_raw_parts(
-                self.messages.as_ptr().add(self.taken),
-                self.length - self.taken,
+                self.messages.as_ptr().add(self.position),
+                self.length - self.position,
             )
         }
     }
@@ -39,21 +39,24 @@ impl<'a, T> Batch<'a, T> {
     ///
     /// # Safety
     /// At least `count` messages remain, and each copy has one owner.
-    pub(super) unsafe fn taken(&mut self, count: usize) {
-        self.taken += count;
+    pub(super) unsafe fn advance(&mut self, count: usize) {
+        self.position += count;
     }
 
     /// Puts a message back in front of the remaining ones. At least one message must have been taken.
     pub(super) fn give_back(&mut self, message: T) {
-        assert!(self.taken > 0, "a message goes back to where one was taken");
-        self.taken -= 1;
+        assert!(
+            self.position > 0,
+            "a message goes back to where one was taken"
+        );
+        self.position -= 1;
         // SAFETY: the index is within the allocation. The message at this index has been taken, so none is overwritten.
-        unsafe { self.messages.as_mut_ptr().add(self.taken).write(message) };
+        unsafe { self.messages.as_mut_ptr().add(self.position).write(message) };
     }
 
     /// Drops the remaining messages.
     pub(super) fn discard(&mut self) {
-        let first = std::mem::replace(&mut self.taken, self.length);
+        let first = std::mem::replace(&mut self.position, self.length);
         // SAFETY: the messages from `first` to `length` are initialised. They no longer count as remaining, so each is
         // dropped once.
         unsafe {
@@ -72,29 +75,29 @@ impl<T> Iterator for Batch<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        if self.taken == self.length {
+        if self.position == self.length {
             return None;
         }
-        // SAFETY: the message at `taken` is initialised. `taken` is then increased, so the message is read only once.
-        let message = unsafe { self.messages.as_ptr().add(self.taken).read() };
-        self.taken += 1;
+        // SAFETY: the message at `position` is initialised. `position` is then increased, so the message is read only once.
+        let message = unsafe { self.messages.as_ptr().add(self.position).read() };
+        self.position += 1;
         Some(message)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let rest = self.length - self.taken;
+        let rest = self.length - self.position;
         (rest, Some(rest))
     }
 }
 
 impl<T> Drop for Batch<'_, T> {
     fn drop(&mut self) {
-        let rest = self.length - self.taken;
+        let rest = self.length - self.position;
         // SAFETY: the remaining messages are initialised and within the allocation. They move to the front, whose
         // messages have all been taken.
         unsafe {
             let start = self.messages.as_mut_ptr();
-            std::ptr::copy(start.add(self.taken), start, rest);
+            std::ptr::copy(start.add(self.position), start, rest);
             self.messages.set_len(rest);
         }
     }

@@ -79,7 +79,7 @@ pub trait SenderEnd<T>: Send + Unpin {
 
     /// Spins for a moment until the edge has capacity, before a thread polls for the first time and may sleep. Returns
     /// true if it is worth trying again.
-    fn linger_for_room(&self) -> bool;
+    fn linger_for_capacity(&self) -> bool;
 
     /// Spins for a moment after a pending poll, before the thread sleeps. Returns true if it is worth polling again.
     fn linger(&self) -> bool {
@@ -119,7 +119,7 @@ pub trait ReceiverEnd<T>: Send + Unpin {
     fn poll_some(&mut self, context: &mut Context<'_>) -> bool;
 
     /// Ends a wait: this end no longer counts as blocked.
-    fn rest(&mut self);
+    fn end_wait(&mut self);
 
     /// Waits awake for a moment for a message, before the thread sleeps.
     fn linger(&self);

@@ -166,7 +166,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         let message = self.ask(|edge| edge.poll_recv(context));
         match message.is_pending() {
             true => self.waits = true,
-            false => self.rest(),
+            false => self.end_wait(),
         }
         message
     }
@@ -174,14 +174,14 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
     /// Waits for the next message of any edge; `None` when all have ended. Dropping the future before it is ready loses
     /// no message.
     pub async fn recv(&mut self) -> Option<T> {
-        let resting = Resting(self);
-        poll_fn(|context| resting.0.poll_recv(context)).await
+        let guard = WaitGuard(self);
+        poll_fn(|context| guard.0.poll_recv(context)).await
     }
 
     /// Ends the wait for the edges.
-    fn rest(&mut self) {
+    fn end_wait(&mut self) {
         if std::mem::take(&mut self.waits) {
-            self.edges.iter_mut().for_each(Receiver::rest);
+            self.edges.iter_mut().for_each(Receiver::end_wait);
         }
     }
 
@@ -198,11 +198,11 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
 }
 
 /// A guard that ends the wait when it is dropped.
-struct Resting<'a, T: Send + 'static, F: Flavour<T>>(&'a mut Merge<T, F>);
+struct WaitGuard<'a, T: Send + 'static, F: Flavour<T>>(&'a mut Merge<T, F>);
 
-impl<T: Send + 'static, F: Flavour<T>> Drop for Resting<'_, T, F> {
+impl<T: Send + 'static, F: Flavour<T>> Drop for WaitGuard<'_, T, F> {
     fn drop(&mut self) {
-        self.0.rest();
+        self.0.end_wait();
     }
 }
 

@@ -159,7 +159,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
             }
             Err(_) => Poll::Ready(None),
         };
-        self.end.rest();
+        self.end.end_wait();
         self.in_time(match received {
             Poll::Ready(message) => Some(message),
             Poll::Pending => None,
@@ -273,8 +273,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
 
     /// Ends a wait that a pending [`poll_recv`](Receiver::poll_recv) has begun, for the count of blocked time. Call it
     /// if other work is done before the next poll.
-    pub fn rest(&mut self) {
-        self.end.rest();
+    pub fn end_wait(&mut self) {
+        self.end.end_wait();
     }
 
     /// Blocks until [`try_recv`](Receiver::try_recv) may succeed on at least one of the receivers, because it has a
@@ -300,7 +300,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
                 false => Poll::Pending,
             }
         });
-        receivers.iter_mut().for_each(Receiver::rest);
+        receivers.iter_mut().for_each(Receiver::end_wait);
     }
 
     /// Aborts the edge, like [`Sender::abort`](super::Sender::abort).
@@ -371,6 +371,6 @@ where
 
 impl<T, E: ReceiverEnd<T>, P> Drop for ReceiveWait<'_, T, E, P> {
     fn drop(&mut self) {
-        self.end.rest();
+        self.end.end_wait();
     }
 }

@@ -63,8 +63,8 @@ use super::flavour::{Flavour, Ring};
 use super::options::Options;
 use super::weigh::Weigh;
 pub(super) use receiver::RingReceiver;
-pub(super) use sender::{Deferred, Lack, Look, RingSender};
-pub(super) use shared::{RingEdge, Wait};
+pub(super) use sender::{Deferred, NoCapacity, ReceiverView, RingSender};
+pub(super) use shared::{RingEdge, WakerRegistration};
 use std::sync::Arc;
 
 impl<T: Send + 'static, W: Weigh<T>> Flavour<T> for Ring<W> {

@@ -240,7 +240,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
             return Ok(());
         }
         for _ in 0..TRIES {
-            if !waiting.end.linger_for_room() {
+            if !waiting.end.linger_for_capacity() {
                 break;
             }
             if waiting.end.send_all_now(&mut waiting.batch)? {
@@ -328,7 +328,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         deadline: Option<Instant>,
     ) -> Result<(), SendTimeoutError<T>> {
         for _ in 0..TRIES {
-            if !self.end.linger_for_room() {
+            if !self.end.linger_for_capacity() {
                 break;
             }
             message = match self.end.send_now(message) {

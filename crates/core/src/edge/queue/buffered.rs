@@ -18,7 +18,9 @@ use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TrySendError};
 use crate::edge::meter::{EdgeStatistics, Source, State};
-use crate::edge::ring::{Deferred, Lack, Look, RingEdge, RingSender, Wait};
+use crate::edge::ring::{
+    Deferred, NoCapacity, ReceiverView, RingEdge, RingSender, WakerRegistration,
+};
 use crate::edge::weigh::Weigh;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, Weak};
@@ -28,7 +30,7 @@ use std::task::{Wake, Waker};
 pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
     entrance: CachePadded<Lock<Entrance<T, W>>>,
-    told: CachePadded<LineHint>,
+    line_hint: CachePadded<LineHint>,
 }
 
 /// The state under the lock.
@@ -50,7 +52,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
                 senders: 1,
                 server: Waker::from(Arc::new(Server(edge.clone()))),
             })),
-            told: CachePadded::new(LineHint::new()),
+            line_hint: CachePadded::new(LineHint::new()),
             ring,
         })
     }
@@ -89,7 +91,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         let result = self.put_with(|entrance| {
             let result = change(entrance, &mut later);
             let line = &entrance.line;
-            self.told.tell(line.decided(), !line.is_empty());
+            self.line_hint.update(line.decided(), !line.is_empty());
             result
         });
         later.act();
@@ -102,19 +104,19 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
     /// later.
     fn serve(&mut self, later: &mut DeferredWork<T>) {
         while !self.line.is_empty() {
-            let seen = match self.end.look() {
-                Look::Aborted => {
+            let seen = match self.end.read_head() {
+                ReceiverView::Aborted => {
                     // Offers stay where they are: each sender takes its own message back.
                     self.line.take_wakers().for_each(|waker| later.wake(waker));
                     break;
                 }
-                Look::At(seen, 0) => seen,
-                Look::At(..) => {
+                ReceiverView::At(seen, 0) => seen,
+                ReceiverView::At(..) => {
                     let Some(mut offer) = self.line.take_first() else {
                         break;
                     };
                     let refused = match offer.message.take() {
-                        Some((message, weight)) => match self.end.put_or_lack(message) {
+                        Some((message, weight)) => match self.end.reserve_and_put(message) {
                             Ok(()) => None,
                             Err((_, message)) => Some((message, weight)),
                         },
@@ -133,11 +135,11 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
                 }
             };
             // A thread that is about to call the waker serves the line when it gets the lock.
-            if self.end.begin_waiting(seen, &self.server) != Wait::Over {
+            if self.end.begin_waiting(seen, &self.server) != WakerRegistration::Over {
                 return;
             }
         }
-        self.end.rest();
+        self.end.end_wait();
     }
 
     /// Adds an offer to the line. Returns its number.
@@ -158,28 +160,28 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
 
 impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
     #[inline]
-    fn told(&self) -> &LineHint {
-        &self.told
+    fn line_hint(&self) -> &LineHint {
+        &self.line_hint
     }
 
     fn is_full(&self) -> bool {
-        self.told.is_crowded() || self.ring.is_full()
+        self.line_hint.is_crowded() || self.ring.is_full()
     }
 
     #[inline]
     fn put(&self, message: T) -> Result<(), TrySendError<T>> {
         self.put_with(|entrance| {
             if !entrance.line.is_empty() {
-                return Err(match entrance.end.look() {
-                    Look::Aborted => TrySendError::Aborted(message),
-                    Look::At(..) => TrySendError::Full(message),
+                return Err(match entrance.end.read_head() {
+                    ReceiverView::Aborted => TrySendError::Aborted(message),
+                    ReceiverView::At(..) => TrySendError::Full(message),
                 });
             }
             entrance
                 .end
-                .put_or_lack(message)
+                .reserve_and_put(message)
                 .map_err(|refused| match refused {
-                    (Lack::Aborted, message) => TrySendError::Aborted(message),
+                    (NoCapacity::Aborted, message) => TrySendError::Aborted(message),
                     (_, message) => TrySendError::Full(message),
                 })
         })
@@ -188,9 +190,9 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
     fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
         self.put_with(|entrance| match entrance.line.is_empty() {
             true => Ok(entrance.end.put_all(batch)?.is_none()),
-            false => match entrance.end.look() {
-                Look::Aborted => Err(Aborted(())),
-                Look::At(..) => Ok(false),
+            false => match entrance.end.read_head() {
+                ReceiverView::Aborted => Err(Aborted(())),
+                ReceiverView::At(..) => Ok(false),
             },
         })
     }
@@ -198,25 +200,25 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
     fn put_or_offer(&self, message: T, waker: &Waker) -> Result<Option<u64>, Aborted<T>> {
         self.change(|entrance, later| {
             let message = match entrance.line.is_empty() {
-                true => match entrance.end.put_or_lack(message) {
+                true => match entrance.end.reserve_and_put(message) {
                     Ok(()) => return Ok(None),
-                    Err((Lack::Aborted, message)) => return Err(Aborted(message)),
+                    Err((NoCapacity::Aborted, message)) => return Err(Aborted(message)),
                     Err((_, message)) => message,
                 },
-                false => match entrance.end.look() {
-                    Look::Aborted => return Err(Aborted(message)),
-                    Look::At(..) => message,
+                false => match entrance.end.read_head() {
+                    ReceiverView::Aborted => return Err(Aborted(message)),
+                    ReceiverView::At(..) => message,
                 },
             };
             Ok(Some(entrance.offer(Some((message, 1)), waker, later)))
         })
     }
 
-    fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>> {
-        self.change(|entrance, later| match entrance.end.look() {
-            Look::Aborted => Err(Aborted(())),
-            Look::At(_, 1..) if entrance.line.is_empty() => Ok(None),
-            Look::At(..) => Ok(Some(entrance.offer(None, waker, later))),
+    fn find_capacity(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>> {
+        self.change(|entrance, later| match entrance.end.read_head() {
+            ReceiverView::Aborted => Err(Aborted(())),
+            ReceiverView::At(_, 1..) if entrance.line.is_empty() => Ok(None),
+            ReceiverView::At(..) => Ok(Some(entrance.offer(None, waker, later))),
         })
     }
 
@@ -225,7 +227,7 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
             if !entrance.line.contains(number) {
                 return OfferState::Accepted;
             }
-            if let Look::Aborted = entrance.end.look() {
+            if let ReceiverView::Aborted = entrance.end.read_head() {
                 let offer = entrance.line.remove(number);
                 return OfferState::Aborted(offer.and_then(|offer| {
                     later.old = offer.waker;
@@ -242,7 +244,7 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
             let offer = entrance.line.remove(number)?;
             later.old = offer.waker;
             if entrance.line.is_empty() {
-                entrance.end.rest();
+                entrance.end.end_wait();
             }
             offer.message.map(|(message, _)| message)
         })

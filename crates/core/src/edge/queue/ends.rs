@@ -85,8 +85,8 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for QueueSender<T, W> {
         either!(QueueSender: self.withdraw(message));
     }
 
-    fn linger_for_room(&self) -> bool {
-        either!(QueueSender: self.linger_for_room())
+    fn linger_for_capacity(&self) -> bool {
+        either!(QueueSender: self.linger_for_capacity())
     }
 
     fn linger(&self) -> bool {
@@ -148,8 +148,8 @@ impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for QueueReceiver<T, W> {
         either!(QueueReceiver: self.poll_some(context))
     }
 
-    fn rest(&mut self) {
-        either!(QueueReceiver: self.rest());
+    fn end_wait(&mut self) {
+        either!(QueueReceiver: self.end_wait());
     }
 
     fn linger(&self) {

@@ -30,7 +30,7 @@ impl LineHint {
     }
 
     #[inline]
-    pub(super) fn tell(&self, decided: u64, crowded: bool) {
+    pub(super) fn update(&self, decided: u64, crowded: bool) {
         if self.decided.load(Ordering::Relaxed) != decided {
             self.decided.store(decided, Ordering::Release);
         }
@@ -138,10 +138,10 @@ impl<T> Line<T> {
     /// Replaces the waker of an offer. Returns the previous waker if it differs.
     pub(super) fn renew(&mut self, number: u64, waker: &Waker) -> Option<Waker> {
         let at = self.find(number)?;
-        let kept = &mut self.offers[at].waker;
-        match kept {
-            Some(kept) if kept.will_wake(waker) => None,
-            _ => kept.replace(waker.clone()),
+        let current = &mut self.offers[at].waker;
+        match current {
+            Some(current) if current.will_wake(waker) => None,
+            _ => current.replace(waker.clone()),
         }
     }
 

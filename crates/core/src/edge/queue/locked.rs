@@ -26,7 +26,7 @@ use std::task::Waker;
 /// The state that all ends of a queue under one lock share.
 pub struct LockedEdge<T, W> {
     contents: CachePadded<Lock<Contents<T>>>,
-    told: CachePadded<LineHint>,
+    line_hint: CachePadded<LineHint>,
     /// True if the receiver has found the edge empty, and no message has arrived since. Written under the lock.
     vacant: CachePadded<AtomicBool>,
     weigh: PhantomData<fn() -> W>,
@@ -36,7 +36,7 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
     pub(super) fn new(options: &Options) -> LockedEdge<T, W> {
         LockedEdge {
             contents: CachePadded::new(Lock::new(Contents::new(options, W::ALL_ONE))),
-            told: CachePadded::new(LineHint::new()),
+            line_hint: CachePadded::new(LineHint::new()),
             vacant: CachePadded::new(AtomicBool::new(false)),
             weigh: PhantomData,
         }
@@ -48,15 +48,16 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
         let mut later = DeferredWork::new();
         let result = self.contents.with(|contents| {
             let result = change(contents, &mut later);
-            self.tell(contents);
+            self.update(contents);
             result
         });
         later.act();
         result
     }
 
-    fn tell(&self, contents: &Contents<T>) {
-        self.told.tell(contents.decided(), contents.is_crowded());
+    fn update(&self, contents: &Contents<T>) {
+        self.line_hint
+            .update(contents.decided(), contents.is_crowded());
         let vacant = contents.is_vacant();
         if self.vacant.load(Ordering::Relaxed) != vacant {
             self.vacant.store(vacant, Ordering::Release);
@@ -66,12 +67,12 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
 
 impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for LockedEdge<T, W> {
     #[inline]
-    fn told(&self) -> &LineHint {
-        &self.told
+    fn line_hint(&self) -> &LineHint {
+        &self.line_hint
     }
 
     fn is_full(&self) -> bool {
-        self.told.is_crowded()
+        self.line_hint.is_crowded()
     }
 
     #[inline]
@@ -87,7 +88,7 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for LockedEdge<T, W> {
     fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
         let weights: Vec<u64> = match W::ALL_ONE {
             true => Vec::new(),
-            false => batch.rest().iter().map(W::weight).collect(),
+            false => batch.remaining().iter().map(W::weight).collect(),
         };
         self.change(|contents, later| contents.put_all(batch, weights, later))
     }
@@ -97,8 +98,8 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for LockedEdge<T, W> {
         self.change(|contents, later| contents.put_or_offer(message, weight, waker, later))
     }
 
-    fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>> {
-        self.change(|contents, later| contents.find_room(waker, later))
+    fn find_capacity(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>> {
+        self.change(|contents, later| contents.find_capacity(waker, later))
     }
 
     fn renew(&self, number: u64, waker: &Waker) -> OfferState<T> {

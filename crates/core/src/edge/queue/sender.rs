@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 /// The operations of sending ends on the shared state.
 pub trait SendTarget<T>: Abort + Source + 'static {
-    fn told(&self) -> &LineHint;
+    fn line_hint(&self) -> &LineHint;
 
     /// True if the edge is full; a hint.
     fn is_full(&self) -> bool;
@@ -29,7 +29,7 @@ pub trait SendTarget<T>: Abort + Source + 'static {
 
     /// Returns `None` if there is capacity for a message; otherwise adds the sender to the line and
     /// returns the number of its offer.
-    fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>>;
+    fn find_capacity(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>>;
 
     /// Returns the state of an offer, and replaces its waker if it still waits.
     fn renew(&self, number: u64, waker: &Waker) -> OfferState<T>;
@@ -96,7 +96,7 @@ impl<T: Send + 'static, E: SendTarget<T>> EdgeSender<T, E> {
 
     #[inline]
     fn is_decided(&self, number: u64) -> bool {
-        self.edge.told().is_decided(number)
+        self.edge.line_hint().is_decided(number)
     }
 }
 
@@ -120,7 +120,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
     #[inline]
     fn send_now(&mut self, message: T) -> Result<(), TrySendError<T>> {
         // The hint may be outdated: before an end waits, the state is checked under the lock.
-        match self.rendezvous || self.edge.told().is_crowded() {
+        match self.rendezvous || self.edge.line_hint().is_crowded() {
             true => Err(TrySendError::Full(message)),
             false => self.try_send(message),
         }
@@ -151,7 +151,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
     }
 
     fn try_send_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
-        if batch.rest().is_empty() {
+        if batch.remaining().is_empty() {
             return Ok(true);
         }
         if self.closed {
@@ -161,7 +161,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
     }
 
     fn send_all_now(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
-        match self.rendezvous && !batch.rest().is_empty() {
+        match self.rendezvous && !batch.remaining().is_empty() {
             true => Ok(false),
             false => self.try_send_all(batch),
         }
@@ -202,7 +202,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
                 .poll_offer(number, context)
                 .map_err(|Aborted(_)| Aborted(()));
         }
-        match self.edge.find_room(context.waker()) {
+        match self.edge.find_capacity(context.waker()) {
             Err(aborted) => Poll::Ready(Err(aborted)),
             Ok(number) => self.offered(number).map_err(|Aborted(_)| Aborted(())),
         }
@@ -217,7 +217,7 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
         }
     }
 
-    fn linger_for_room(&self) -> bool {
+    fn linger_for_capacity(&self) -> bool {
         let edge = &self.edge;
         !self.rendezvous && spin_until(|| !edge.is_full())
     }
@@ -226,8 +226,8 @@ impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
         let Some(number) = self.offer else {
             return false;
         };
-        let told = self.edge.told();
-        spin_until(|| told.is_decided(number))
+        let hint = self.edge.line_hint();
+        spin_until(|| hint.is_decided(number))
     }
 
     fn close(&mut self) {

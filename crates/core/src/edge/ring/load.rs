@@ -25,12 +25,12 @@ impl Load {
     }
 
     /// True if a message may be added. An empty edge accepts any message.
-    pub(super) fn has_room_for(&self, weight: u64) -> bool {
+    pub(super) fn has_capacity_for(&self, weight: u64) -> bool {
         self.weights.is_empty() || self.total.saturating_add(weight) <= self.limit
     }
 
     /// True if the edge can accept another message.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_capacity(&self) -> bool {
         self.weights.is_empty() || self.total < self.limit
     }
 

@@ -1,6 +1,6 @@
 //! The receiving end of a ring.
 
-mod lack;
+mod no_message;
 mod take;
 
 use super::shared::{RingEdge, position};
@@ -12,7 +12,7 @@ use crate::edge::meter::Source;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
-use lack::Lack;
+use no_message::NoMessage;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -56,12 +56,12 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
     fn poll<R>(
         &mut self,
         context: &mut Context<'_>,
-        mut take: impl FnMut(&mut Self) -> Result<R, Lack>,
+        mut take: impl FnMut(&mut Self) -> Result<R, NoMessage>,
     ) -> Poll<Option<R>> {
         loop {
             let taken = match take(self) {
                 Ok(taken) => Some(taken),
-                Err(Lack::Empty(seen)) => {
+                Err(NoMessage::Empty(seen)) => {
                     if self.ring.await_message(seen, context.waker()) {
                         self.block();
                         return Poll::Pending;
@@ -70,7 +70,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
                 }
                 Err(_) => None,
             };
-            self.rest();
+            self.end_wait();
             return Poll::Ready(taken);
         }
     }
@@ -120,12 +120,12 @@ impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for RingReceiver<T, W> {
     fn poll_some(&mut self, context: &mut Context<'_>) -> bool {
         self.poll(context, |end| {
             let head = position(end.ring.head.load(Ordering::Acquire));
-            end.look(head)
+            end.read_tail(head)
         })
         .is_ready()
     }
 
-    fn rest(&mut self) {
+    fn end_wait(&mut self) {
         if self.blocked {
             self.blocked = false;
             self.ring.received.blocked.end();
@@ -140,7 +140,7 @@ impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for RingReceiver<T, W> {
 
 impl<T: Send + 'static, W: Weigh<T>> Drop for RingReceiver<T, W> {
     fn drop(&mut self) {
-        self.rest();
+        self.end_wait();
         self.ring.abort();
     }
 }

@@ -1,11 +1,11 @@
 //! The sending end of a ring.
 
-mod lack;
+mod no_capacity;
 mod put;
 
 use super::load::Load;
 use super::order::Free;
-use super::shared::{ABORTED, RingEdge, Wait, position};
+use super::shared::{ABORTED, RingEdge, WakerRegistration, position};
 use super::slots::View;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TrySendError};
@@ -15,7 +15,7 @@ use crate::edge::options::Overflow;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
-pub(in crate::edge) use lack::{Lack, Look};
+pub(in crate::edge) use no_capacity::{NoCapacity, ReceiverView};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -124,16 +124,16 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     /// Returns true if the head is still `seen`; this end will then be woken when the head changes.
     fn awaits_capacity(&mut self, seen: u64, context: &Context<'_>) -> bool {
         let wait = self.begin_waiting(seen, context.waker());
-        if wait == Wait::Waking {
+        if wait == WakerRegistration::Waking {
             context.waker().wake_by_ref();
         }
-        wait != Wait::Over
+        wait != WakerRegistration::Over
     }
 
-    /// Like [`RingEdge::await_room`]; this end counts as blocked unless the wait is over.
-    pub(in crate::edge) fn begin_waiting(&mut self, seen: u64, waker: &Waker) -> Wait {
-        let wait = self.ring.await_room(seen, waker);
-        if wait != Wait::Over {
+    /// Like [`RingEdge::await_capacity`]; this end counts as blocked unless the wait is over.
+    pub(in crate::edge) fn begin_waiting(&mut self, seen: u64, waker: &Waker) -> WakerRegistration {
+        let wait = self.ring.await_capacity(seen, waker);
+        if wait != WakerRegistration::Over {
             self.block();
         }
         wait
@@ -148,7 +148,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     }
 
     /// Ends the blocked time.
-    pub(in crate::edge) fn rest(&mut self) {
+    pub(in crate::edge) fn end_wait(&mut self) {
         if self.blocked {
             self.blocked = false;
             self.ring.sent.blocked.end();
@@ -167,11 +167,11 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
 
     #[inline]
     fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
-        match self.put_or_lack(message) {
+        match self.reserve_and_put(message) {
             Ok(()) => Ok(()),
-            Err((Lack::Full(_), message)) => Err(TrySendError::Full(message)),
-            Err((Lack::Aborted, message)) => Err(TrySendError::Aborted(message)),
-            Err((Lack::Drop, message)) => {
+            Err((NoCapacity::Full(_), message)) => Err(TrySendError::Full(message)),
+            Err((NoCapacity::Aborted, message)) => Err(TrySendError::Aborted(message)),
+            Err((NoCapacity::Drop, message)) => {
                 self.count_dropped(std::slice::from_ref(&message));
                 Ok(())
             }
@@ -184,14 +184,14 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted<T>>> {
         while let Some(message) = waiting.take() {
-            match self.put_or_lack(message) {
+            match self.reserve_and_put(message) {
                 Ok(()) => {}
-                Err((Lack::Drop, message)) => self.count_dropped(&[message]),
-                Err((Lack::Aborted, message)) => {
-                    self.rest();
+                Err((NoCapacity::Drop, message)) => self.count_dropped(&[message]),
+                Err((NoCapacity::Aborted, message)) => {
+                    self.end_wait();
                     return Poll::Ready(Err(Aborted(message)));
                 }
-                Err((Lack::Full(seen), message)) => {
+                Err((NoCapacity::Full(seen), message)) => {
                     *waiting = Some(message);
                     if self.awaits_capacity(seen, context) {
                         return Poll::Pending;
@@ -199,7 +199,7 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
                 }
             }
         }
-        self.rest();
+        self.end_wait();
         Poll::Ready(Ok(()))
     }
 
@@ -220,17 +220,18 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
                 Ok(Some(_)) => {}
             }
         };
-        self.rest();
+        self.end_wait();
         Poll::Ready(result)
     }
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>> {
         let result = loop {
-            let (seen, room) = match self.look() {
-                Look::At(seen, room) => (seen, room),
-                Look::Aborted => break Err(Aborted(())),
+            let (seen, free_capacity) = match self.read_head() {
+                ReceiverView::At(seen, free_capacity) => (seen, free_capacity),
+                ReceiverView::Aborted => break Err(Aborted(())),
             };
-            let has_capacity = room > 0 && self.load.as_ref().is_none_or(|load| load.has_room());
+            let has_capacity =
+                free_capacity > 0 && self.load.as_ref().is_none_or(|load| load.has_capacity());
             if has_capacity || self.ring.overflow != Overflow::Block {
                 break Ok(());
             }
@@ -238,15 +239,15 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
                 return Poll::Pending;
             }
         };
-        self.rest();
+        self.end_wait();
         Poll::Ready(result)
     }
 
     fn withdraw(&mut self, _: &mut Option<T>) {
-        self.rest();
+        self.end_wait();
     }
 
-    fn linger_for_room(&self) -> bool {
+    fn linger_for_capacity(&self) -> bool {
         let (ring, seen) = (&self.ring, self.head);
         spin_until(|| {
             let head = ring.head.load(Ordering::Relaxed);
@@ -264,7 +265,7 @@ impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
 
 impl<T: Send + 'static, W: Weigh<T>> Drop for RingSender<T, W> {
     fn drop(&mut self) {
-        self.rest();
+        self.end_wait();
         self.ring.close();
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct UnsettledTail(pub(super) u64);
 
 /// The result of a request to be woken.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::edge) enum Wait {
+pub(in crate::edge) enum WakerRegistration {
     /// The end will be woken.
     Begun,
     /// The observed value has changed.
@@ -66,7 +66,7 @@ pub struct RingEdge<T, W> {
     pub(super) published: CachePadded<AtomicU64>,
     /// The position up to which the receiver has taken messages, also written by a plain store; unused with
     /// `drop_oldest`.
-    pub(super) taken: CachePadded<AtomicU64>,
+    pub(super) consumed: CachePadded<AtomicU64>,
     pub(super) sent: CachePadded<SenderCounters>,
     pub(super) received: CachePadded<ReceiverCounters>,
     /// The waker of the sender that waits for capacity, guarded by *waits* in the head.
@@ -98,7 +98,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             tail: CachePadded::new(AtomicU64::new(0)),
             head: CachePadded::new(AtomicU64::new(0)),
             published: CachePadded::new(AtomicU64::new(0)),
-            taken: CachePadded::new(AtomicU64::new(0)),
+            consumed: CachePadded::new(AtomicU64::new(0)),
             sent: CachePadded::new(SenderCounters::new()),
             received: CachePadded::new(ReceiverCounters::new()),
             sender: CachePadded::new(ParkedWaker::new()),
@@ -116,9 +116,9 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
 
     /// True if the ring was recently full, by the positions that both ends published.
     pub(in crate::edge) fn is_full(&self) -> bool {
-        let taken = self.taken.load(Ordering::Relaxed);
+        let consumed = self.consumed.load(Ordering::Relaxed);
         let published = self.published.load(Ordering::Relaxed);
-        published.saturating_sub(taken) >= self.capacity
+        published.saturating_sub(consumed) >= self.capacity
     }
 
     /// Moves the tail past the messages that the sender has put from `from` on. Returns the waker of the receiver, if
@@ -221,7 +221,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     }
 
     /// Arranges that the sender is woken when the head is no longer `seen`.
-    pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> Wait {
+    pub(super) fn await_capacity(&self, seen: u64, waker: &Waker) -> WakerRegistration {
         // SAFETY: only the sender's end calls this, and it borrows that end, so no other thread stores a waker in
         // `sender`.
         unsafe { await_change(&self.head, &self.sender, seen, waker) }
@@ -233,9 +233,9 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         // SAFETY: only the receiver's end calls this, and it borrows that end, so no other thread stores a waker in
         // `receiver`.
         match unsafe { await_change(&self.tail, &self.receiver, seen, waker) } {
-            Wait::Begun => true,
-            Wait::Over => false,
-            Wait::Waking => {
+            WakerRegistration::Begun => true,
+            WakerRegistration::Over => false,
+            WakerRegistration::Waking => {
                 waker.wake_by_ref();
                 true
             }
@@ -410,7 +410,7 @@ unsafe fn await_change(
     parked: &ParkedWaker,
     mut seen: u64,
     waker: &Waker,
-) -> Wait {
+) -> WakerRegistration {
     let change = |from, to| {
         word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
@@ -418,7 +418,7 @@ unsafe fn await_change(
     if seen & WAITS != 0 {
         // The end waits again without having been woken.
         if !change(seen, seen & !WAITS) {
-            return Wait::Over;
+            return WakerRegistration::Over;
         }
         seen &= !WAITS;
         // SAFETY: the owner has cleared *waits* itself, so no other thread can take the waker.
@@ -426,14 +426,14 @@ unsafe fn await_change(
     }
     // SAFETY: the caller owns `parked`, and *waits* is clear.
     if !unsafe { parked.put(waker) } {
-        return Wait::Waking;
+        return WakerRegistration::Waking;
     }
     if change(seen, seen | WAITS) {
-        return Wait::Begun;
+        return WakerRegistration::Begun;
     }
     // SAFETY: *waits* was not set, so no other thread can take the waker.
     unsafe { parked.take_back() };
-    Wait::Over
+    WakerRegistration::Over
 }
 
 /// Turns the copy of a message into the message itself.

@@ -97,7 +97,7 @@ impl<T> Contents<T> {
     /// True if a sender would have to wait.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
-        !self.line.is_empty() || (self.overflow == Overflow::Block && !self.has_room())
+        !self.line.is_empty() || (self.overflow == Overflow::Block && !self.has_capacity())
     }
 
     /// True if the receiver found nothing, and nothing has arrived since.
@@ -108,7 +108,7 @@ impl<T> Contents<T> {
 
     /// Returns the current capacity. A rendezvous has a capacity of one message while a receiver waits.
     #[inline]
-    fn room(&self) -> usize {
+    fn current_capacity(&self) -> usize {
         match self.most {
             0 => usize::from(self.receiver.is_some()),
             most => most,
@@ -120,14 +120,14 @@ impl<T> Contents<T> {
         let light = !self.weighs
             || self.messages.is_empty()
             || self.weight.saturating_add(weight) <= self.limit;
-        self.messages.len() < self.room() && light
+        self.messages.len() < self.current_capacity() && light
     }
 
     /// True if a message may fit.
     #[inline]
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         let light = !self.weighs || self.messages.is_empty() || self.weight < self.limit;
-        self.messages.len() < self.room() && light
+        self.messages.len() < self.current_capacity() && light
     }
 
     #[inline]
@@ -139,12 +139,12 @@ impl<T> Contents<T> {
         }
         self.sent += weight;
         self.high_water = self.high_water.max(self.messages.len());
-        self.arrived(later);
+        self.notify_receiver(later);
     }
 
     /// Records that there is a message for the receiver.
     #[inline]
-    fn arrived(&mut self, later: &mut DeferredWork<T>) {
+    fn notify_receiver(&mut self, later: &mut DeferredWork<T>) {
         self.vacant = false;
         if let Some(receiver) = self.receiver.take() {
             later.wake(receiver);
@@ -172,7 +172,7 @@ impl<T> Contents<T> {
     }
 
     /// Wakes the sender of an offer that has left the line.
-    fn served(&mut self, waker: Option<Waker>, later: &mut DeferredWork<T>) {
+    fn complete_offer(&mut self, waker: Option<Waker>, later: &mut DeferredWork<T>) {
         if self.statistics {
             self.blocked_sending.end();
         }
@@ -191,7 +191,7 @@ impl<T> Contents<T> {
             let fits = match first.message {
                 // A rendezvous takes messages from the line only as the receiver asks for them.
                 Some((_, weight)) => self.most > 0 && self.fits(weight),
-                None => self.has_room(),
+                None => self.has_capacity(),
             };
             if !fits {
                 return;
@@ -199,7 +199,7 @@ impl<T> Contents<T> {
             let Some(offer) = self.line.take_first() else {
                 return;
             };
-            self.served(offer.waker, later);
+            self.complete_offer(offer.waker, later);
             if let Some((message, weight)) = offer.message {
                 self.push(message, weight, later);
             }
@@ -219,7 +219,7 @@ impl<T> Contents<T> {
         };
         self.weights.clear();
         self.weight = 0;
-        self.arrived(later);
+        self.notify_receiver(later);
         self.line.take_wakers().for_each(|waker| later.wake(waker));
         later.drop_all(std::mem::take(&mut self.messages));
     }

@@ -60,7 +60,7 @@ impl<T: Send + 'static, W: Weigh<T>> LockedReceiver<T, W> {
                 return Poll::Pending;
             }
             if std::mem::replace(waits, false) {
-                contents.rest(later);
+                contents.end_wait(later);
             }
             Poll::Ready(taken)
         })
@@ -123,9 +123,9 @@ impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for LockedReceiver<T, W> {
             .is_ready()
     }
 
-    fn rest(&mut self) {
+    fn end_wait(&mut self) {
         if std::mem::replace(&mut self.waits, false) {
-            self.queue.change(Contents::rest);
+            self.queue.change(Contents::end_wait);
         }
     }
 
@@ -137,7 +137,7 @@ impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for LockedReceiver<T, W> {
 
 impl<T: Send + 'static, W: Weigh<T>> Drop for LockedReceiver<T, W> {
     fn drop(&mut self) {
-        self.rest();
+        self.end_wait();
         self.queue.abort();
     }
 }

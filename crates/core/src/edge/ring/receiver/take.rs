@@ -5,7 +5,7 @@
 )]
 
 use super::RingReceiver;
-use super::lack::Lack;
+use super::no_message::NoMessage;
 use crate::edge::meter::{Source, State};
 use crate::edge::ring::shared::{ABORTED, CLOSED, own, position};
 use crate::edge::weigh::Weigh;
@@ -14,10 +14,10 @@ use crate::sync::Ordering;
 impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
     /// Advances the head by `count` messages.
     #[inline]
-    pub(super) fn moved(&mut self, count: u64) {
+    pub(super) fn advance_head(&mut self, count: u64) {
         self.head += count;
         // Releases the slots of these messages.
-        self.ring.taken.store(self.head, Ordering::Release);
+        self.ring.consumed.store(self.head, Ordering::Release);
     }
 
     /// True if the sender has published messages after the head.
@@ -33,32 +33,32 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
 
     /// Reads the sender's position, to see whether messages follow `head`.
     #[cold]
-    pub(super) fn look(&mut self, head: u64) -> Result<(), Lack> {
+    pub(super) fn read_tail(&mut self, head: u64) -> Result<(), NoMessage> {
         let seen = self.ring.tail.load(Ordering::Acquire);
         if seen & ABORTED != 0 {
             drop(self.ring.settle(seen));
             return Err(match self.ring.state() {
-                State::Aborted => Lack::Aborted,
-                _ => Lack::Closed,
+                State::Aborted => NoMessage::Aborted,
+                _ => NoMessage::Closed,
             });
         }
         self.seen = seen;
         self.tail = position(seen);
         match (self.tail == head, seen & CLOSED) {
             (false, _) => Ok(()),
-            (true, 0) => Err(Lack::Empty(seen)),
-            (true, _) => Err(Lack::Closed),
+            (true, 0) => Err(NoMessage::Empty(seen)),
+            (true, _) => Err(NoMessage::Closed),
         }
     }
 
     /// Takes the next message.
     #[inline(always)]
-    pub(super) fn take(&mut self) -> Result<T, Lack> {
+    pub(super) fn take(&mut self) -> Result<T, NoMessage> {
         if self.ordered {
             return self.take_cell();
         }
         if self.head == self.tail && !self.glance() {
-            self.look(self.head)?;
+            self.read_tail(self.head)?;
         }
         // SAFETY: the message at `head` is published, and the sender does not write to its slot before the head has
         // passed it.
@@ -66,7 +66,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         // SAFETY: only the receiver calls this, the message at `head` is published, and the policy is not
         // `drop_oldest`.
         unsafe { self.ring.advance(self.head, 1) }?;
-        self.moved(1);
+        self.advance_head(1);
         // SAFETY: the head has just moved past the message, so this copy is its only owner.
         let message = unsafe { own(copy) };
         if !W::ALL_ONE {
@@ -76,7 +76,11 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
     }
 
     /// Takes at least one message and at most `max`, and appends them to a vector.
-    pub(super) fn take_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, Lack> {
+    pub(super) fn take_many(
+        &mut self,
+        messages: &mut Vec<T>,
+        max: usize,
+    ) -> Result<usize, NoMessage> {
         let max = max.max(1) as u64;
         let before = messages.len();
         if self.ordered {
@@ -87,7 +91,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
             return Ok(messages.len() - before);
         }
         if self.tail - self.head < max && !self.glance() {
-            self.look(self.head)?;
+            self.read_tail(self.head)?;
         }
         let count = max.min(self.tail - self.head);
         messages.reserve(count as usize);
@@ -99,7 +103,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         // SAFETY: `count` messages are published from `head` on, and only the receiver moves the head without
         // `drop_oldest`.
         unsafe { self.ring.advance(self.head, count) }?;
-        self.moved(count);
+        self.advance_head(count);
         // SAFETY: `count` messages were copied behind `before`. The head has just moved past them, so these copies are
         // their only owners.
         unsafe { messages.set_len(before + count as usize) };
@@ -111,24 +115,24 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
 
     /// Takes the next message, with `drop_oldest`.
     #[inline(never)]
-    pub(super) fn take_cell(&mut self) -> Result<T, Lack> {
+    pub(super) fn take_cell(&mut self) -> Result<T, NoMessage> {
         self.take_cells(1)?;
         let mut message = None;
         self.empty_cells(|it| message = Some(it));
         self.count(message.as_slice());
-        message.ok_or(Lack::Closed)
+        message.ok_or(NoMessage::Closed)
     }
 
     /// Takes the cells of the next messages, from one to `max`, with `drop_oldest`.
-    pub(super) fn take_cells(&mut self, max: u64) -> Result<(), Lack> {
+    pub(super) fn take_cells(&mut self, max: u64) -> Result<(), NoMessage> {
         loop {
             let seen = self.ring.head.load(Ordering::Acquire);
             if seen & ABORTED != 0 {
-                return Err(Lack::Aborted);
+                return Err(NoMessage::Aborted);
             }
             let head = position(seen);
             if self.tail < head.saturating_add(max) {
-                self.look(head)?;
+                self.read_tail(head)?;
             }
             let count = max.min(self.tail - head);
             let order = self.ring.order.as_ref();

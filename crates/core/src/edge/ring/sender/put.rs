@@ -5,7 +5,7 @@
 )]
 
 use super::RingSender;
-use super::lack::{Lack, Look};
+use super::no_capacity::{NoCapacity, ReceiverView};
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::Aborted;
@@ -19,41 +19,41 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     /// True if the receiver's last published position leaves capacity below the high-water mark.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
-        self.head = self.head.max(self.ring.taken.load(Ordering::Acquire));
+        self.head = self.head.max(self.ring.consumed.load(Ordering::Acquire));
         self.tail - self.head < self.limit
     }
 
     /// Reads the receiver's position.
-    pub(in crate::edge) fn look(&mut self) -> Look {
+    pub(in crate::edge) fn read_head(&mut self) -> ReceiverView {
         let seen = self.ring.head.load(Ordering::Acquire);
         if self.closed || seen & ABORTED != 0 {
-            return Look::Aborted;
+            return ReceiverView::Aborted;
         }
         self.head = position(seen);
         if let Some(load) = &mut self.load {
             load.received_up_to(self.head);
         }
-        Look::At(seen, self.ring.capacity - (self.tail - self.head))
+        ReceiverView::At(seen, self.ring.capacity - (self.tail - self.head))
     }
 
     /// Finds capacity for at least the first of these messages, dropping older messages if the policy allows. Returns
     /// the number of messages for which there is capacity. With a limit by weight only the first message is considered.
     #[cold]
-    pub(super) fn reserve(&mut self, messages: &[T]) -> Result<u64, Lack> {
+    pub(super) fn reserve(&mut self, messages: &[T]) -> Result<u64, NoCapacity> {
         let wanted = messages.len() as u64;
         loop {
-            let seen = match self.look() {
-                Look::Aborted => return Err(Lack::Aborted),
-                Look::At(seen, 0) => seen,
-                Look::At(seen, room) => match &self.load {
-                    None => return Ok(room.min(wanted)),
-                    Some(load) if load.has_room_for(W::weight(&messages[0])) => return Ok(1),
+            let seen = match self.read_head() {
+                ReceiverView::Aborted => return Err(NoCapacity::Aborted),
+                ReceiverView::At(seen, 0) => seen,
+                ReceiverView::At(seen, free_capacity) => match &self.load {
+                    None => return Ok(free_capacity.min(wanted)),
+                    Some(load) if load.has_capacity_for(W::weight(&messages[0])) => return Ok(1),
                     Some(_) => seen,
                 },
             };
             match self.ring.overflow {
-                Overflow::Block => return Err(Lack::Full(seen)),
-                Overflow::DropNewest => return Err(Lack::Drop),
+                Overflow::Block => return Err(NoCapacity::Full(seen)),
+                Overflow::DropNewest => return Err(NoCapacity::Drop),
                 Overflow::DropOldest => {
                     let count = match self.load {
                         None => wanted.min(self.ring.capacity),
@@ -63,7 +63,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 }
                 Overflow::Abort => {
                     self.ring.abort();
-                    return Err(Lack::Aborted);
+                    return Err(NoCapacity::Aborted);
                 }
             }
         }
@@ -118,7 +118,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         // SAFETY: only the sender calls this, and the message has been written at `tail`.
         match unsafe { self.ring.publish(self.tail, 1) } {
             Ok(woken) => {
-                self.moved(1, weight);
+                self.advance_tail(1, weight);
                 if let Some(receiver) = woken {
                     self.wake(receiver);
                 }
@@ -142,25 +142,25 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         if self.load.is_some() {
             return self.put_each(batch);
         }
-        while !batch.rest().is_empty() {
-            let wanted = batch.rest().len() as u64;
+        while !batch.remaining().is_empty() {
+            let wanted = batch.remaining().len() as u64;
             let count = match self.limit.saturating_sub(self.tail - self.head) {
-                room if room >= wanted => wanted,
-                _ => match self.reserve(batch.rest()) {
-                    Ok(room) => {
-                        self.raise_mark(room);
-                        room
+                free_capacity if free_capacity >= wanted => wanted,
+                _ => match self.reserve(batch.remaining()) {
+                    Ok(free_capacity) => {
+                        self.raise_mark(free_capacity);
+                        free_capacity
                     }
-                    Err(Lack::Drop) => {
-                        self.count_dropped(batch.rest());
+                    Err(NoCapacity::Drop) => {
+                        self.count_dropped(batch.remaining());
                         batch.discard();
                         return Ok(None);
                     }
-                    Err(Lack::Full(seen)) => return Ok(Some(seen)),
-                    Err(Lack::Aborted) => return Err(Aborted(())),
+                    Err(NoCapacity::Full(seen)) => return Ok(Some(seen)),
+                    Err(NoCapacity::Aborted) => return Err(Aborted(())),
                 },
             };
-            let messages = &batch.rest()[..count as usize];
+            let messages = &batch.remaining()[..count as usize];
             let weight = match W::ALL_ONE {
                 true => count,
                 false => messages.iter().map(W::weight).sum(),
@@ -176,8 +176,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 Ok(woken) => {
                     // SAFETY: the first `count` messages are published, so their copies in the ring are their only
                     // owners.
-                    unsafe { batch.taken(count as usize) };
-                    self.moved(count, weight);
+                    unsafe { batch.advance(count as usize) };
+                    self.advance_tail(count, weight);
                     if let Some(receiver) = woken {
                         self.wake(receiver);
                     }
@@ -195,14 +195,14 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
     /// Like [`put_all`](Self::put_all), one by one, because each message is weighed.
     fn put_each(&mut self, batch: &mut Batch<'_, T>) -> Result<Option<u64>, Aborted<()>> {
         while let Some(message) = batch.next() {
-            match self.put_or_lack(message) {
+            match self.reserve_and_put(message) {
                 Ok(()) => {}
-                Err((Lack::Drop, message)) => self.count_dropped(&[message]),
-                Err((Lack::Full(seen), message)) => {
+                Err((NoCapacity::Drop, message)) => self.count_dropped(&[message]),
+                Err((NoCapacity::Full(seen), message)) => {
                     batch.give_back(message);
                     return Ok(Some(seen));
                 }
-                Err((Lack::Aborted, message)) => {
+                Err((NoCapacity::Aborted, message)) => {
                     batch.give_back(message);
                     return Err(Aborted(()));
                 }
@@ -213,15 +213,15 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
 
     /// Puts a message, or returns why the ring is full.
     #[inline(always)]
-    pub(in crate::edge) fn put_or_lack(&mut self, message: T) -> Result<(), (Lack, T)> {
+    pub(in crate::edge) fn reserve_and_put(&mut self, message: T) -> Result<(), (NoCapacity, T)> {
         if self.tail - self.head >= self.limit && !self.glance() {
             match self.reserve(std::slice::from_ref(&message)) {
-                Ok(room) => self.raise_mark(room),
-                Err(lack) => return Err((lack, message)),
+                Ok(free_capacity) => self.raise_mark(free_capacity),
+                Err(no_capacity) => return Err((no_capacity, message)),
             }
         }
         self.put(message)
-            .map_err(|Aborted(message)| (Lack::Aborted, message))
+            .map_err(|Aborted(message)| (NoCapacity::Aborted, message))
     }
 
     /// Writes to the slot of an unpublished position within the capacity. Returns the number of the cell.
@@ -250,7 +250,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
 
     /// Advances the position by `count` published messages with this total weight.
     #[inline]
-    pub(super) fn moved(&mut self, count: u64, weight: u64) {
+    pub(super) fn advance_tail(&mut self, count: u64, weight: u64) {
         self.tail += count;
         // Releases the messages to the receiver.
         self.ring.published.store(self.tail, Ordering::Release);

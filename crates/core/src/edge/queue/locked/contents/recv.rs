@@ -70,7 +70,7 @@ impl<T> Contents<T> {
             return None;
         }
         let offer = self.line.take_first_message()?;
-        self.served(offer.waker, later);
+        self.complete_offer(offer.waker, later);
         let (message, weight) = offer.message?;
         self.sent += weight;
         Some((message, weight))
@@ -98,7 +98,7 @@ impl<T> Contents<T> {
     }
 
     /// Records that the receiver has stopped waiting.
-    pub(in crate::edge::queue) fn rest(&mut self, later: &mut DeferredWork<T>) {
+    pub(in crate::edge::queue) fn end_wait(&mut self, later: &mut DeferredWork<T>) {
         if self.statistics {
             self.blocked_receiving.end();
         }

@@ -80,14 +80,14 @@ impl<T> Contents<T> {
         later: &mut DeferredWork<T>,
     ) -> Result<bool, Aborted<()>> {
         if !self.weighs && self.state == State::Open && self.line.is_empty() {
-            let count = self.room().saturating_sub(self.messages.len());
+            let count = self.current_capacity().saturating_sub(self.messages.len());
             let before = self.messages.len();
             self.messages.extend(batch.by_ref().take(count));
             let count = self.messages.len() - before;
             if count > 0 {
                 self.sent += count as u64;
                 self.high_water = self.high_water.max(self.messages.len());
-                self.arrived(later);
+                self.notify_receiver(later);
             }
         }
         let mut weights = weights.into_iter();
@@ -131,7 +131,7 @@ impl<T> Contents<T> {
 
     /// Returns `None` if there is capacity for a message; otherwise adds the sender to the line and returns the number
     /// of its offer.
-    pub(in crate::edge::queue) fn find_room(
+    pub(in crate::edge::queue) fn find_capacity(
         &mut self,
         waker: &Waker,
         later: &mut DeferredWork<T>,
@@ -139,7 +139,8 @@ impl<T> Contents<T> {
         if self.state != State::Open {
             return Err(Aborted(()));
         }
-        let waits = self.overflow == Overflow::Block && !(self.has_room() && self.line.is_empty());
+        let waits =
+            self.overflow == Overflow::Block && !(self.has_capacity() && self.line.is_empty());
         Ok(waits.then(|| self.offer(None, waker, later)))
     }
 
@@ -154,7 +155,7 @@ impl<T> Contents<T> {
             self.blocked_sending.begin();
         }
         if message.is_some() && self.most == 0 {
-            self.arrived(later);
+            self.notify_receiver(later);
         }
         self.line.add(message, waker)
     }
@@ -201,7 +202,7 @@ impl<T> Contents<T> {
         self.senders -= 1;
         if self.senders == 0 && self.state == State::Open {
             self.state = State::Closed;
-            self.arrived(later);
+            self.notify_receiver(later);
         }
     }
 }
