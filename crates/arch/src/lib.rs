@@ -109,7 +109,8 @@ pub use stability::{
 };
 pub use timeline::{MOST_SLICES, Slice, Timeline, TimelineRow};
 pub use topology::{
-    Costs, Instance, RoomError, Scale, ScaleError, Service, TimedFault, Topology, first_part,
+    Costs, ExtraCapacityError, Instance, Scale, ScaleError, Service, TimedFault, Topology,
+    first_part,
 };
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
 pub use variant::{DefinitionText, FieldHint, Setting};

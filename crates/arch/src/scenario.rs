@@ -73,7 +73,7 @@ impl Scenario<Msg> for Scene {
 }
 
 impl Script<Msg> for Scene {
-    fn go_on<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
+    fn resume<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         let SceneParameters {
             duration,
             drain,
@@ -81,7 +81,7 @@ impl Script<Msg> for Scene {
             ..
         } = self.parameters;
         if self.stage == Stage::Goodbye {
-            return self.farewell.go_on(event, &self.model, self.actors, cx);
+            return self.farewell.resume(event, &self.model, self.actors, cx);
         }
         loop {
             let (next, wait) = match self.stage {

@@ -5,17 +5,17 @@
 
 mod fault;
 mod name;
-mod room;
 mod scale;
 mod service;
 mod sizes;
+mod spare;
 
 pub use fault::{LinkSide, TimedFault, TimedLink};
 pub use name::first_part;
 pub(crate) use name::{EDDA, SCENARIO};
-pub use room::RoomError;
 pub use scale::{Scale, ScaleError};
 pub use service::{Costs, HealthRules, ScalerRules, Service};
+pub use spare::ExtraCapacityError;
 
 use crate::definition::{CheckedDefinition, ServiceDefinition, Side, reachable};
 use crate::distribution::Sampler;

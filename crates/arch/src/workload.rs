@@ -135,11 +135,11 @@ impl Workload for Architecture {
         self.commands.iter().map(message).collect()
     }
 
-    fn course(&self) -> Vec<u8> {
-        let mut course = cluster::course::<Msg, Scene>(&self.config, &self.parameters);
+    fn run_inputs(&self) -> Vec<u8> {
+        let mut run_inputs = cluster::run_inputs::<Msg, Scene>(&self.config, &self.parameters);
         let times = self.model.times().into_iter();
-        course.extend(times.flat_map(u64::to_le_bytes));
-        course.extend(self.model.topology.encoded());
-        course
+        run_inputs.extend(times.flat_map(u64::to_le_bytes));
+        run_inputs.extend(self.model.topology.encoded());
+        run_inputs
     }
 }

@@ -175,7 +175,7 @@ fn run_held(
     let make = move |room: &ExtraCapacity| {
         let mut topology = defined.clone();
         topology
-            .add_room(room)
+            .add_extra_capacity(room)
             .map_err(|error| anyhow!("{error}"))?;
         corsair_view::Services::new(&config, topology, &plan).map_err(|error| anyhow!(error))
     };

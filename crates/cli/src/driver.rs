@@ -80,7 +80,7 @@ impl Driver for Local<'_> {
         let Some(checkpoints) = &self.options.checkpoints else {
             return Ok(Some(run.finish()?));
         };
-        let identity = checkpoints.run(&run.workload().course());
+        let identity = checkpoints.run(&run.workload().run_inputs());
         let policy = checkpoints.policy();
         let owner = Owner::new(checkpoints, self.console, details);
         let finished = run

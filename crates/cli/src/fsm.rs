@@ -182,7 +182,7 @@ impl Stage<'_> {
         let reseed = options.checkpoints.as_ref().and_then(|saved| saved.reseed);
         let snapshot = match self.from {
             Some(from) => {
-                saved::go_on(self.stages, from)?;
+                saved::restore_addresses(self.stages, from)?;
                 Some(saved::snapshot(from, reseed)?)
             }
             None => None,

@@ -97,7 +97,7 @@ pub struct ProcessEnd {
     /// The outcome of the member's part, for [`conclude_parts`](corsair::cluster::conclude_parts).
     pub part: Vec<u8>,
     /// Additional data that the member's actors report.
-    pub beside: Vec<u8>,
+    pub actor_report: Vec<u8>,
     /// Statistics of the member's exchanges with other processes.
     pub exchange: ExchangeReport,
     /// The process's peak memory in bytes, if the system reports it.
@@ -220,10 +220,14 @@ impl<C: Carrier> Member<C> {
     ///
     /// # Errors
     /// [`ClusterError::Lost`] if another process ended early; [`ClusterError::Outcome`].
-    pub fn end(mut self, part: Vec<u8>, beside: Vec<u8>) -> Result<Vec<ProcessEnd>, ClusterError> {
+    pub fn end(
+        mut self,
+        part: Vec<u8>,
+        actor_report: Vec<u8>,
+    ) -> Result<Vec<ProcessEnd>, ClusterError> {
         let end = ProcessEnd {
             part,
-            beside,
+            actor_report,
             exchange: self.exchanged,
             peak_memory: corsair::peak_memory(),
         };

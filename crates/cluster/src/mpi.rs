@@ -178,7 +178,7 @@ impl Carrier for MpiCarrier {
                 true
             });
         });
-        self.arrivals.go_on();
+        self.arrivals.resume();
         Ok(())
     }
 }

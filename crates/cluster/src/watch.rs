@@ -34,7 +34,7 @@ impl Arrivals {
     }
 
     /// Marks this process as computing again.
-    pub fn go_on(&self) {
+    pub fn resume(&self) {
         *self.since.lock() = None;
     }
 
@@ -136,7 +136,7 @@ mod tests {
         arrivals.wait();
         assert_eq!(arrivals.overdue(Duration::ZERO), Some(vec![1]));
         assert_eq!(arrivals.overdue(Duration::from_secs(3600)), None);
-        arrivals.go_on();
+        arrivals.resume();
         assert_eq!(arrivals.overdue(Duration::ZERO), None);
     }
 }

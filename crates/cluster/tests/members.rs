@@ -152,7 +152,7 @@ fn mail_arrives_in_order_from_all_processes_before_the_end() {
         }
         let ends = first.end(Vec::new(), Vec::new()).unwrap();
         assert_eq!(
-            (ends.len(), &ends[2].part, &ends[2].beside),
+            (ends.len(), &ends[2].part, &ends[2].actor_report),
             (3, &vec![7], &vec![8])
         );
         assert!(ends[1].exchange.sent > 5000, "{:?}", ends[1].exchange);

@@ -9,5 +9,5 @@
 
 pub use crate::virtual_time::{
     Beginning, Carrier, ProcessLost, ProcessPart, SavedPart, Saving, ThreadCarrier, conclude_parts,
-    course, run_part, thread_carriers,
+    run_inputs, run_part, thread_carriers,
 };

@@ -38,9 +38,9 @@
 //! ```
 
 mod bell;
-mod beside;
 mod block;
 mod bulk;
+mod caller_join;
 mod closures;
 mod fork;
 mod frames;

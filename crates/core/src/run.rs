@@ -131,7 +131,7 @@ pub fn simulate<M: Message>(
 /// struct Countdown(u32);
 ///
 /// impl Script<Never> for Countdown {
-///     fn go_on<C: Context<Never>>(&mut self, _: Option<Event<Never>>, _: &mut C) -> Wait {
+///     fn resume<C: Context<Never>>(&mut self, _: Option<Event<Never>>, _: &mut C) -> Wait {
 ///         if self.0 == 0 {
 ///             return Wait::End;
 ///         }

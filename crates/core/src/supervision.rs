@@ -20,19 +20,19 @@ use incarnation::Incarnation;
 ///
 /// // At once, after 100 ms, after 200 ms; a fourth panic within a minute is its parent's.
 /// let policy = RestartPolicy {
-///     most: 3,
+///     max_restarts: 3,
 ///     within: Duration::from_secs(60),
 ///     backoff: Duration::from_millis(100),
 ///     ..RestartPolicy::default()
 /// };
 /// assert_eq!(policy.delay(0), Duration::ZERO);
 /// assert_eq!(policy.delay(2), Duration::from_millis(200));
-/// assert_eq!(policy.then, FinalAction::Escalate);
+/// assert_eq!(policy.on_exhausted, FinalAction::Escalate);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RestartPolicy {
     /// The maximum number of restarts within `within`; a further panic is final.
-    pub most: u32,
+    pub max_restarts: u32,
     /// The interval in which restarts are counted.
     pub within: Duration,
     /// The pause before the second restart within that interval; the first restart has none.
@@ -40,9 +40,9 @@ pub struct RestartPolicy {
     /// The factor by which each further pause is longer.
     pub factor: f64,
     /// The longest pause.
-    pub longest: Duration,
+    pub max_backoff: Duration,
     /// The action after the final panic.
-    pub then: FinalAction,
+    pub on_exhausted: FinalAction,
 }
 
 impl Default for RestartPolicy {
@@ -50,12 +50,12 @@ impl Default for RestartPolicy {
     /// panic escalates.
     fn default() -> Self {
         RestartPolicy {
-            most: 10,
+            max_restarts: 10,
             within: Duration::from_secs(60),
             backoff: Duration::from_millis(10),
             factor: 2.0,
-            longest: Duration::from_secs(10),
-            then: FinalAction::Escalate,
+            max_backoff: Duration::from_secs(10),
+            on_exhausted: FinalAction::Escalate,
         }
     }
 }
@@ -69,8 +69,8 @@ impl RestartPolicy {
         let factor = power(self.factor, doublings);
         let seconds = self.backoff.as_secs_f64() * factor;
         Duration::try_from_secs_f64(seconds)
-            .unwrap_or(self.longest)
-            .min(self.longest)
+            .unwrap_or(self.max_backoff)
+            .min(self.max_backoff)
     }
 }
 
@@ -163,7 +163,7 @@ pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
             Err(panic) => panic,
         };
         let Some(rest) = restarts.next(cx.now()) else {
-            match policy.then {
+            match policy.on_exhausted {
                 FinalAction::Escalate => resume_unwind(panic),
                 FinalAction::GiveUp => return,
             }
@@ -197,7 +197,7 @@ impl Restarts {
             self.times.pop_front();
         }
         let before = u32::try_from(self.times.len()).unwrap_or(u32::MAX);
-        if before >= self.policy.most {
+        if before >= self.policy.max_restarts {
             return None;
         }
         self.times.push_back(now);
@@ -252,20 +252,20 @@ mod tests {
         let policy = RestartPolicy {
             backoff: Duration::from_millis(10),
             factor: 3.0,
-            longest: Duration::from_millis(200),
+            max_backoff: Duration::from_millis(200),
             ..RestartPolicy::default()
         };
         let rests: Vec<u128> = (0..6).map(|n| policy.delay(n).as_millis()).collect();
         assert_eq!(rests, [0, 10, 30, 90, 200, 200]);
-        assert_eq!(policy.delay(u32::MAX), policy.longest);
+        assert_eq!(policy.delay(u32::MAX), policy.max_backoff);
         let slowly = RestartPolicy {
             backoff: Duration::from_secs(1),
             factor: 1.01,
-            longest: Duration::from_secs(3600),
+            max_backoff: Duration::from_secs(3600),
             ..RestartPolicy::default()
         };
         let hundred = slowly.delay(101).as_secs_f64();
         assert!((hundred - 1.01_f64.powi(100)).abs() < 1e-6, "{hundred}");
-        assert_eq!(slowly.delay(2000), slowly.longest);
+        assert_eq!(slowly.delay(2000), slowly.max_backoff);
     }
 }

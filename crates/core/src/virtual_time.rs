@@ -63,7 +63,7 @@ use crate::sync::{Stopwatch, lock};
 #[cfg(feature = "serde")]
 pub use across::{
     Beginning, Carrier, ProcessLost, ProcessPart, SavedPart, Saving, ThreadCarrier, conclude_parts,
-    course, run_part, thread_carriers,
+    run_inputs, run_part, thread_carriers,
 };
 use conclusion::conclude;
 #[cfg(feature = "tracing")]

@@ -55,7 +55,7 @@ impl<E: Element> Array<E> {
     }
 
     /// Continues an array that already has elements.
-    pub(crate) fn go_on(&mut self) {
+    pub(crate) fn set_begun(&mut self) {
         self.begun = true;
     }
 

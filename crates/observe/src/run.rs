@@ -77,8 +77,8 @@ pub trait Workload: Sized {
 
     /// Returns bytes that represent everything that determines the result of the run. They are equal in all processes,
     /// and the identity of the run is computed from them.
-    fn course(&self) -> Vec<u8> {
-        cluster::course::<Self::Message, Self::Root>(self.config(), &self.root().0)
+    fn run_inputs(&self) -> Vec<u8> {
+        cluster::run_inputs::<Self::Message, Self::Root>(self.config(), &self.root().0)
     }
 }
 

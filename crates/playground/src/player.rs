@@ -35,7 +35,7 @@ impl Player {
         flags.insert("seed".to_owned(), json!(seed.to_string()));
         let build = move |room: &ExtraCapacity| {
             let mut topology = topology.clone();
-            topology.add_room(room).map_err(sentence)?;
+            topology.add_extra_capacity(room).map_err(sentence)?;
             Services::new(&config, topology, &plan).map_err(sentence)
         };
         let world = build(&ExtraCapacity::new())?;

@@ -169,7 +169,7 @@ impl Live {
             Some(saved) => saved.run(reseed, &set),
             None => {
                 let begun = Architecture::new(Executor::Virtual, &config, topology.clone(), &plan);
-                RunId::of(&begun.map_err(|e| error::simulate(&e))?.course())
+                RunId::of(&begun.map_err(|e| error::simulate(&e))?.run_inputs())
             }
         };
         let (cancel, progress) = (config.cancel.clone(), config.progress.clone());

@@ -33,7 +33,9 @@ fn netflix(workers: usize) -> Services {
 fn netflix_with_room(workers: usize, room: &ExtraCapacity) -> Result<Services, String> {
     let checked = read("netflixoss", Path::new("nowhere")).unwrap();
     let mut topology = Topology::new(&checked, Scale::default()).unwrap();
-    topology.add_room(room).map_err(|error| error.to_string())?;
+    topology
+        .add_extra_capacity(room)
+        .map_err(|error| error.to_string())?;
     Ok(Services::new(&config(workers), topology, &plan()).unwrap())
 }
 

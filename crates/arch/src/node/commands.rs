@@ -29,7 +29,7 @@ impl Node {
             }
             Command::Resume if health.is_paused() => {
                 (health.paused, health.ordered.paused) = (0, false);
-                self.go_on(cx);
+                self.resume_work(cx);
             }
             Command::Slow(percent) => health.ordered.slow_percent = percent,
             Command::Partition => health.ordered.cut_off = true,

@@ -45,13 +45,13 @@ impl Node {
         if health.is_paused() {
             health.paused = health.paused.saturating_sub(1);
             if !health.is_paused() {
-                self.go_on(cx);
+                self.resume_work(cx);
             }
         }
     }
 
     /// Resumes the work, and handles the messages that arrived during the pause.
-    pub(super) fn go_on<C: Context<Msg>>(&mut self, cx: &mut C) {
+    pub(super) fn resume_work<C: Context<Msg>>(&mut self, cx: &mut C) {
         let host = &mut self.host;
         let now = cx.now().as_nanos();
         host.in_progress.resume(now, |left, token| {

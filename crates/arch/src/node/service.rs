@@ -157,7 +157,7 @@ impl Service {
             Some(&(begins, _)) => {
                 let task = self.begin(job, None, begins, cx.now().as_nanos());
                 self.todo.push(Todo::Run(task));
-                self.go_on(host, cx);
+                self.run_pending(host, cx);
             }
             // A service without endpoints answers at once.
             None if endpoints.is_empty() => host.finish(job, Answer::Found, cx),
@@ -178,7 +178,7 @@ impl Service {
             host.trace_work(&task.job, task.work_began, waited, cx);
             task.worked += cx.now().as_nanos() - task.work_began;
             self.todo.push(Todo::Run(id));
-            self.go_on(host, cx);
+            self.run_pending(host, cx);
         }
     }
 
@@ -229,7 +229,7 @@ impl Service {
     }
 
     /// Runs all pending operations.
-    fn go_on<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
+    fn run_pending<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         while let Some(todo) = self.todo.pop() {
             match todo {
                 Todo::Run(id) => while self.step(host, id, cx) {},

@@ -35,7 +35,7 @@ fn groups(model: &Model) -> impl Iterator<Item = Range<u32>> {
 
 impl Farewell {
     /// Continues the farewell. `event` is the event for which the root has waited, if any.
-    pub(super) fn go_on<C: Context<Msg>>(
+    pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         event: Option<Event<Msg>>,
         model: &Model,

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The maximum number of instances of a service, including spare instances.
-const MOST: u32 = 100_000;
+const MAX_INSTANCES: u32 = 100_000;
 
 /// The reasons why spare instances cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RoomError {
+pub enum ExtraCapacityError {
     /// The service does not exist.
     #[error("there is no service '{service}'{}", near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
     NoService {
@@ -24,7 +24,7 @@ pub enum RoomError {
         near: Option<String>,
     },
     /// The number is too large.
-    #[error("{service} cannot have {count} instances; the maximum is {MOST}")]
+    #[error("{service} cannot have {count} instances; the maximum is {MAX_INSTANCES}")]
     TooMany {
         /// The name of the service.
         service: String,
@@ -61,22 +61,25 @@ impl Topology {
     ///
     /// let mut topology = Topology::new(&read("netflixoss", Path::new(""))?, Scale::default())?;
     /// let before = topology.len();
-    /// topology.add_room(&BTreeMap::from([("login".to_owned(), 20)]))?;
+    /// topology.add_extra_capacity(&BTreeMap::from([("login".to_owned(), 20)]))?;
     /// assert_eq!(topology.len(), before + 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// See [`RoomError`].
-    pub fn add_room(&mut self, room: &BTreeMap<String, u32>) -> Result<(), RoomError> {
-        for (service, &count) in room {
-            self.may_grow(service, count)?;
+    /// See [`ExtraCapacityError`].
+    pub fn add_extra_capacity(
+        &mut self,
+        capacity: &BTreeMap<String, u32>,
+    ) -> Result<(), ExtraCapacityError> {
+        for (service, &count) in capacity {
+            self.check_capacity(service, count)?;
         }
         let zones = self.zones();
         let old = std::mem::take(&mut self.instances);
         for (index, service) in (0..).zip(&mut self.services) {
             let defined = &old[service.instances.start as usize..service.instances.end as usize];
-            let wanted = room.get(&service.name).copied().unwrap_or_default();
+            let wanted = capacity.get(&service.name).copied().unwrap_or_default();
             let more = wanted.saturating_sub(defined.len() as u32);
             let first = self.instances.len() as u32;
             self.instances.extend_from_slice(defined);
@@ -91,8 +94,8 @@ impl Topology {
     /// Checks whether a service can have this many instances.
     ///
     /// # Errors
-    /// See [`RoomError`].
-    fn may_grow(&self, name: &str, count: u32) -> Result<(), RoomError> {
+    /// See [`ExtraCapacityError`].
+    fn check_capacity(&self, name: &str, count: u32) -> Result<(), ExtraCapacityError> {
         let service = || name.to_owned();
         let Some(found) = self.services.iter().find(|service| service.name == name) else {
             let near = nearest(
@@ -100,19 +103,19 @@ impl Topology {
                 self.services.iter().map(|service| service.name.as_str()),
             );
             let near = near.map(str::to_owned);
-            return Err(RoomError::NoService {
+            return Err(ExtraCapacityError::NoService {
                 service: service(),
                 near,
             });
         };
         if found.package == Package::Denominator {
-            return Err(RoomError::EntryPoint { service: service() });
+            return Err(ExtraCapacityError::EntryPoint { service: service() });
         }
         if self.edges.is_some() {
-            return Err(RoomError::Graph { service: service() });
+            return Err(ExtraCapacityError::Graph { service: service() });
         }
-        if count > MOST {
-            return Err(RoomError::TooMany {
+        if count > MAX_INSTANCES {
+            return Err(ExtraCapacityError::TooMany {
                 service: service(),
                 count,
             });
@@ -171,7 +174,7 @@ mod tests {
         Topology::new(&checked, scale).unwrap()
     }
 
-    fn room(service: &str, count: u32) -> BTreeMap<String, u32> {
+    fn capacity(service: &str, count: u32) -> BTreeMap<String, u32> {
         BTreeMap::from([(service.to_owned(), count)])
     }
 
@@ -189,7 +192,9 @@ mod tests {
                 login.unwrap().clone()
             };
             let before = service(&plain).instances.len() as u32;
-            topology.add_room(&room("login", before + 7)).unwrap();
+            topology
+                .add_extra_capacity(&capacity("login", before + 7))
+                .unwrap();
             let login = service(&topology);
             assert_eq!(login.instances.len() as u32, before + 7);
             assert_eq!(login.defined().len() as u32, before);
@@ -218,17 +223,17 @@ mod tests {
             before.retain(|(name, _)| !name.contains(".login"));
             assert_eq!(others(&topology), before);
             let len = topology.len();
-            topology.add_room(&room("login", 3)).unwrap();
+            topology.add_extra_capacity(&capacity("login", 3)).unwrap();
             assert_eq!(topology.len(), len);
         }
     }
 
     #[test]
-    fn there_is_no_room_where_it_makes_no_sense() {
+    fn extra_capacity_is_refused_for_services_that_cannot_grow() {
         let mut topology = netflix(1);
         let mut refused = |service: &str, count| {
             topology
-                .add_room(&room(service, count))
+                .add_extra_capacity(&capacity(service, count))
                 .unwrap_err()
                 .to_string()
         };
@@ -243,7 +248,7 @@ mod tests {
         topology.edges = Some(Vec::new());
         assert!(
             topology
-                .add_room(&room("login", 50))
+                .add_extra_capacity(&capacity("login", 50))
                 .unwrap_err()
                 .to_string()
                 .contains("graph")

@@ -268,13 +268,13 @@ impl<C: Carrier> Driver for Process<'_, C> {
         details: &Details<'_>,
     ) -> Result<Option<Finished<W::Totals>>, Failure<W::Error>> {
         let (options, config) = (self.options, workload.config().clone());
-        let course = workload.course();
+        let run_inputs = workload.run_inputs();
         let saved = options.checkpoints.as_ref();
-        let saved = saved.map(|saved| (saved, saved.run(&course), saved.policy()));
+        let saved = saved.map(|saved| (saved, saved.run(&run_inputs), saved.policy()));
         let claimed = saved.as_ref().filter(|_| self.is_first);
         let _claim = claimed.map(|(_, run, policy)| Claim::new(&policy.directory, *run));
         let _claim = _claim.transpose().map_err(anyhow::Error::from)?;
-        let configuration = [&self.setting.configuration[..], &course].concat();
+        let configuration = [&self.setting.configuration[..], &run_inputs].concat();
         let Some(agreement) = self.agree(&configuration, None)? else {
             return Ok(None);
         };
@@ -319,7 +319,7 @@ impl<C: Carrier> Driver for Process<'_, C> {
             processes: ends.iter().map(|end| summary(end, wall)).collect(),
         });
         let mut ends = ends.iter().map(|end| {
-            let totals = serde_json::from_slice::<W::Totals>(&end.beside);
+            let totals = serde_json::from_slice::<W::Totals>(&end.actor_report);
             totals.context("the totals of a process cannot be read")
         });
         let mut totals = ends.next().context("the run has no process")??;

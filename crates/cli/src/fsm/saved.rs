@@ -28,10 +28,10 @@ pub(super) fn details(stages: &Stages) -> Value {
 ///
 /// # Errors
 /// If the checkpoint does not contain pirates.
-pub(super) fn go_on(stages: &Stages, from: &Checkpoint) -> Result<()> {
+pub(super) fn restore_addresses(stages: &Stages, from: &Checkpoint) -> Result<()> {
     if let Some((fsm, first, count)) = checkpoint::details::<Details>(from)?.addresses {
         let pirates = AddrRange::new(Addr::from_u32(first), count);
-        stages.go_on(Addr::from_u32(fsm), pirates);
+        stages.set_addresses(Addr::from_u32(fsm), pirates);
     }
     Ok(())
 }

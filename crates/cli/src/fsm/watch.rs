@@ -47,7 +47,7 @@ impl Stages {
     }
 
     /// Sets the addresses of the FSM and the pirates of a resumed run.
-    pub fn go_on(&self, fsm: Addr, pirates: AddrRange) {
+    pub fn set_addresses(&self, fsm: Addr, pirates: AddrRange) {
         let _ = self.0.addresses.set((fsm, pirates));
     }
 

@@ -40,11 +40,13 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Returns the identity of the run that is saved. `course` contains everything that determines the result of a run
+    /// Returns the identity of the run that is saved. `run_inputs` contains everything that determines the result of a run
     /// from its beginning.
-    pub fn run(&self, course: &[u8]) -> RunId {
+    pub fn run(&self, run_inputs: &[u8]) -> RunId {
         let resumed = self.from.as_ref().map(|from| from.manifest.run);
-        self.branch.or(resumed).unwrap_or_else(|| RunId::of(course))
+        self.branch
+            .or(resumed)
+            .unwrap_or_else(|| RunId::of(run_inputs))
     }
 
     /// Returns the times and the directory of checkpoints.

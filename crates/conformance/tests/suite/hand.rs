@@ -213,7 +213,7 @@ impl Actor<Note> for Fragile {
 // Guarantee: core-40.
 fn an_actor_that_panics_is_made_anew_in_its_place(executor: Executor) {
     experiment!(Anew {} -> Vec<u32>, cx, {
-        let policy = RestartPolicy { most: 3, backoff: MS * 2, ..RestartPolicy::default() };
+        let policy = RestartPolicy { max_restarts: 3, backoff: MS * 2, ..RestartPolicy::default() };
         let mut made = 0;
         let worker = cx.spawn_one("worker", move |cx| {
             // The second instance panics at its start.
@@ -238,7 +238,7 @@ fn an_actor_that_panics_is_made_anew_in_its_place(executor: Executor) {
 }
 
 experiment!(Often { then: FinalAction } -> Reason, cx, {
-    let policy = RestartPolicy { most: 2, backoff: MS, then, ..RestartPolicy::default() };
+    let policy = RestartPolicy { max_restarts: 2, backoff: MS, on_exhausted: then, ..RestartPolicy::default() };
     let worker = cx.spawn(Spawn::one("worker").watched(), move |cx, _| {
         restarting(policy, || Fragile { seen: 0, stillborn: false }, cx)
     }).await.get(0);

@@ -1,7 +1,7 @@
 //! Actors that are stopped while supervision restarts them, and supervisors that are stopped.
 
 use crate::everywhere::config;
-use crate::supervisor::{Note, tell_children};
+use crate::supervisor::{Note, report_children};
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Flow, Panics, Reason,
     RestartPolicy, Spawn, Strategy, Supervisor, Token, measure, restarting,
@@ -93,7 +93,7 @@ impl Experiment<Note> for RepeatedPanics {
         let count = self.count.clone();
         let make = move |cx: C, index: u32| {
             let policy = RestartPolicy {
-                most: u32::MAX,
+                max_restarts: u32::MAX,
                 backoff: Duration::from_micros(u64::from(index % 4) * 150),
                 factor: 1.0,
                 ..RestartPolicy::default()
@@ -198,7 +198,7 @@ impl Experiment<Note> for RandomEnds {
         let counted = count.clone();
         let make = move |cx: C, _| {
             let policy = RestartPolicy {
-                most: u32::MAX,
+                max_restarts: u32::MAX,
                 backoff: Duration::from_micros(100),
                 factor: 1.0,
                 ..RestartPolicy::default()
@@ -208,7 +208,7 @@ impl Experiment<Note> for RandomEnds {
                 let count = counted.clone();
                 supervisor = supervisor.child(name, move |cx| child(cx, count.one()));
             }
-            supervisor.run(cx, tell_children)
+            supervisor.run(cx, report_children)
         };
         let how = Spawn::one("supervisor").watched();
         let supervisor = cx.spawn(how, make).await.get(0);

@@ -43,7 +43,7 @@ async fn child<C: AsyncContext<Note>>(mut cx: C) {
 }
 
 /// Sends the children's addresses to the supervisor's parent, until a request to return arrives.
-pub fn tell_children<C: AsyncContext<Note>>(
+pub fn report_children<C: AsyncContext<Note>>(
     cx: &mut C,
     children: &[Addr],
     what: Supervised<Note>,
@@ -86,7 +86,7 @@ impl Experiment<Note> for Family {
                 .child("a", child)
                 .child("b", child)
                 .child("c", child)
-                .run(cx, tell_children)
+                .run(cx, report_children)
                 .await;
         };
         let supervisor = cx
@@ -181,9 +181,9 @@ fn rest_for_one_restarts_the_child_and_those_after_it(executor: Executor) {
 
 fn too_often(executor: Executor, then: FinalAction) -> SupervisorOutcome {
     let policy = RestartPolicy {
-        most: 2,
+        max_restarts: 2,
         backoff: Duration::from_millis(1),
-        then,
+        on_exhausted: then,
         ..RestartPolicy::default()
     };
     let orders = [(0, Note::Panic), (2, Note::Panic), (1, Note::Panic)];

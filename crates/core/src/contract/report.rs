@@ -135,19 +135,19 @@ pub struct WaitingActor {
     /// The reason for waiting.
     pub waiting: WaitReason,
     /// The name of the actor whose answer is awaited; `None` for other waits.
-    pub whose: Option<String>,
+    pub callee: Option<String>,
     /// The number of stashed events.
-    pub kept: usize,
+    pub stashed: usize,
 }
 
 impl fmt::Display for WaitingActor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} waits for ", self.name)?;
-        match (&self.waiting, &self.whose) {
+        match (&self.waiting, &self.callee) {
             (WaitReason::Message, _) => f.write_str("a message")?,
             (WaitReason::Selected(place), _) => write!(f, "the event selected at {place}")?,
-            (WaitReason::Answer(_), Some(whose)) => write!(f, "an answer of {whose}")?,
-            (WaitReason::Answer(whose), None) => write!(f, "an answer of {whose}")?,
+            (WaitReason::Answer(_), Some(callee)) => write!(f, "an answer of {callee}")?,
+            (WaitReason::Answer(callee), None) => write!(f, "an answer of {callee}")?,
             (WaitReason::Sleep, _) => f.write_str("the end of a sleep")?,
             (WaitReason::Spawn, _) => f.write_str("actors it spawned")?,
             (WaitReason::Other | WaitReason::Foreign, _) => f.write_str(
@@ -155,8 +155,8 @@ impl fmt::Display for WaitingActor {
                  see \"Test your service\" in crates/host/README.md",
             )?,
         }
-        if self.kept > 0 {
-            write!(f, " ({} stashed)", self.kept)?;
+        if self.stashed > 0 {
+            write!(f, " ({} stashed)", self.stashed)?;
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ pub enum Wait {
 /// }
 ///
 /// impl Script<Tick> for Clock {
-///     fn go_on<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
+///     fn resume<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
 ///         if self.ticks == 3 {
 ///             return Wait::End;
 ///         }
@@ -68,14 +68,14 @@ pub enum Wait {
 /// ```
 pub trait Script<M: Message>: Send + 'static {
     /// Runs to the next wait. `event` is the event that ended the previous wait, if that was a wait for an event.
-    fn go_on<C: Context<M>>(&mut self, event: Option<Event<M>>, cx: &mut C) -> Wait;
+    fn resume<C: Context<M>>(&mut self, event: Option<Event<M>>, cx: &mut C) -> Wait;
 }
 
 /// Runs a script as an async body. Returns the script when it has ended.
 pub async fn perform<M: Message, S: Script<M>, C: AsyncContext<M>>(mut script: S, mut cx: C) -> S {
     let mut event = None;
     loop {
-        event = match script.go_on(event, &mut cx) {
+        event = match script.resume(event, &mut cx) {
             Wait::Event => Some(cx.recv().await),
             Wait::Spawned(request) => {
                 let own = LibraryWait::Spawned(request);

@@ -86,12 +86,12 @@ struct Offer<B, RB> {
 }
 
 impl Pool {
-    /// Runs `here` on the calling thread and `there` on a worker of this pool, potentially at the
+    /// Runs `local` on the calling thread and `offered` on a worker of this pool, potentially at the
     /// same time, and returns both results.
     ///
     /// Unlike [`install`](Pool::install) it keeps the calling thread working and never waits for a worker to wake: if
-    /// no worker has begun `there` when `here` is over, the calling thread runs `there` as well. Waking a worker takes
-    /// tens of microseconds, so `there` should take hundreds. Forks within `there` are shared among the workers of this
+    /// no worker has begun `offered` when `local` is over, the calling thread runs `offered` as well. Waking a worker takes
+    /// tens of microseconds, so `offered` should take hundreds. Forks within `offered` are shared among the workers of this
     /// pool. Each call makes one allocation.
     ///
     /// ```
@@ -101,21 +101,21 @@ impl Pool {
     /// let next = AtomicU64::new(0);
     /// let take = || std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
     /// let sum = || take().take_while(|n| *n <= 1000).sum::<u64>();
-    /// let (here, there) = pool.beside(sum, sum);
-    /// assert_eq!(here + there, 500_500);
+    /// let (local, offered) = pool.join_with_caller(sum, sum);
+    /// assert_eq!(local + offered, 500_500);
     /// # Ok::<(), corsair::fork_join::PoolError>(())
     /// ```
     ///
     /// # Panics
-    /// If `here` or `there` panics, after both are over; if both panic, with the panic of `here`.
-    pub fn beside<A, B, RA, RB>(&self, here: A, there: B) -> (RA, RB)
+    /// If `local` or `offered` panics, after both are over; if both panic, with the panic of `local`.
+    pub fn join_with_caller<A, B, RA, RB>(&self, local: A, offered: B) -> (RA, RB)
     where
         A: FnOnce() -> RA,
         B: FnOnce() -> RB + Send,
         RB: Send,
     {
         let slot = Slot {
-            work: UnsafeCell::new(Some(there)),
+            work: UnsafeCell::new(Some(offered)),
             result: UnsafeCell::new(None),
         };
         let offer = NonNull::from(Box::leak(Box::new(Offer {
@@ -129,7 +129,7 @@ impl Pool {
         // SAFETY: if the work is taken back, the worker that finds the offer frees it; otherwise this function frees
         // the offer when the work is over. The slot stays in place until then, because nothing unwinds before.
         unsafe { self.registry.enqueue(offer.cast()) };
-        let ra = catch_unwind(AssertUnwindSafe(here));
+        let ra = catch_unwind(AssertUnwindSafe(local));
         // SAFETY: no worker frees the offer before the work is taken back.
         let rb = if unsafe { offer.as_ref() }.progress.take_back() {
             let work = slot.work.into_inner();

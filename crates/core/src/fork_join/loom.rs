@@ -7,8 +7,8 @@
     reason = "models of the protocols run jobs by their addresses"
 )]
 
-use super::beside::Progress;
 use super::block::Header;
+use super::caller_join::Progress;
 use super::job::Job;
 use super::latch::Latch;
 use super::mailbox::Mailbox;

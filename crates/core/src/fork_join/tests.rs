@@ -80,7 +80,7 @@ fn work_beside_the_caller_is_run_by_a_worker_or_taken_back() {
     let pool = pool(1);
     for _ in 0..6 {
         let (mut here, mut there) = (Box::new(1), Box::new(2));
-        let (a, b) = pool.beside(
+        let (a, b) = pool.join_with_caller(
             || {
                 *here += 1;
                 here.to_string()
@@ -98,7 +98,7 @@ fn work_beside_the_caller_is_run_by_a_worker_or_taken_back() {
 fn a_pool_may_go_with_an_offer_that_was_taken_back() {
     for _ in 0..4 {
         let text = Box::new(1);
-        assert_eq!(pool(2).beside(|| (), || *text), ((), 1));
+        assert_eq!(pool(2).join_with_caller(|| (), || *text), ((), 1));
     }
 }
 
@@ -107,7 +107,7 @@ fn on_a_worker_work_beside_it_is_shared_or_taken_back() {
     let pool = pool(2);
     let count = AtomicU32::new(0);
     let add = || count.fetch_add(1, Ordering::Relaxed);
-    pool.install(|| pool.beside(add, || pool.beside(add, add)));
+    pool.install(|| pool.join_with_caller(add, || pool.join_with_caller(add, add)));
     assert_eq!(count.load(Ordering::Relaxed), 3);
 }
 
@@ -123,7 +123,7 @@ fn panics_beside_come_out_after_both_are_over() {
             }
         };
         let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.beside(|| run(here, "here"), || run(there, "there"))
+            pool.join_with_caller(|| run(here, "here"), || run(there, "there"))
         }));
         let panic = result.expect_err("one of them panics");
         let first = if here { "here" } else { "there" };

@@ -218,7 +218,7 @@ impl<W: Watch> Monster<W> {
 
 impl<W: Watch> Script<Msg> for Monster<W> {
     #[inline(always)]
-    fn go_on<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
+    fn resume<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         if self.stage == Stage::Farewell {
             return self.say_goodbye(event, cx);
         }
@@ -297,7 +297,7 @@ impl<W: Watch> Monster<W> {
     fn say_goodbye<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         let wait = self
             .farewell
-            .go_on(event, self.pirates, &self.watch, &self.recorder, cx);
+            .resume(event, self.pirates, &self.watch, &self.recorder, cx);
         if wait == Wait::End {
             self.come_to_an_end(cx);
         }

@@ -219,10 +219,10 @@ impl<C> Supervisor<C> {
             let Some(rest) = restarts.next(children.cx.now()) else {
                 let name = self.children[child].name.clone();
                 children.stop(0).await;
-                match self.policy.then {
+                match self.policy.on_exhausted {
                     FinalAction::Escalate => panic!(
                         "{name} and its siblings were restarted {} times within {:?}, and {name} has panicked again",
-                        self.policy.most, self.policy.within
+                        self.policy.max_restarts, self.policy.within
                     ),
                     FinalAction::GiveUp => return,
                 }

@@ -12,7 +12,7 @@ mod report;
 mod saving;
 mod threads;
 
-pub use part::{Beginning, ProcessPart, conclude_parts, course, run_part};
+pub use part::{Beginning, ProcessPart, conclude_parts, run_inputs, run_part};
 pub use saving::{SavedPart, Saving};
 pub use threads::{ThreadCarrier, thread_carriers};
 

@@ -67,12 +67,12 @@ pub(super) fn add_up(
 }
 
 /// Adds names that the shard which reported the panic may not have known.
-fn complete(panic: &mut PanicReport, whose: Option<u32>, directory: &Directory) {
+fn complete(panic: &mut PanicReport, peer: Option<u32>, directory: &Directory) {
     if panic.name.is_empty() {
         panic.name = directory.name_of(panic.who.as_u32());
     }
-    let whose = whose.map(|whose| directory.name_of(whose));
-    panic.event.extend(whose);
+    let peer = peer.map(|peer| directory.name_of(peer));
+    panic.event.extend(peer);
 }
 
 /// Combines the outcomes of the shards into a report or an error.
@@ -102,19 +102,19 @@ pub(super) fn conclude(
     let foreign = foreign.map(|actor| actor.name.clone());
     report.waiting.truncate(Report::MOST_WAITING);
     for actor in &mut report.waiting {
-        if let WaitReason::Answer(whose) = actor.waiting {
-            actor.whose = Some(directory.name_of(whose.as_u32()));
+        if let WaitReason::Answer(callee) = actor.waiting {
+            actor.callee = Some(directory.name_of(callee.as_u32()));
         }
     }
     let mut failure = counted()
         .filter_map(|counters| counters.failure.clone())
         .min_by(|one, other| one.order().cmp(&other.order()));
     if let Some(Failure {
-        cause: FailureCause::Panic { report, whose },
+        cause: FailureCause::Panic { report, peer },
         ..
     }) = &mut failure
     {
-        complete(report, *whose, &directory);
+        complete(report, *peer, &directory);
     }
     let panics = outcomes
         .iter_mut()
@@ -122,8 +122,8 @@ pub(super) fn conclude(
     let mut panics: Vec<_> = panics.collect();
     panics.sort_by(shard::compare_panics);
     panics.truncate(Report::MOST_PANICS);
-    let named = panics.into_iter().map(|(mut panic, whose)| {
-        complete(&mut panic, whose, &directory);
+    let named = panics.into_iter().map(|(mut panic, peer)| {
+        complete(&mut panic, peer, &directory);
         panic
     });
     report.panics = named.collect();

@@ -15,10 +15,10 @@ pub(crate) struct Records {
 
 impl Records {
     /// Records that an actor existed at the end of the run.
-    pub(super) fn wait(&mut self, who: Addr, waiting: Option<WaitReason>, kept: usize) {
+    pub(super) fn wait(&mut self, who: Addr, waiting: Option<WaitReason>, stashed: usize) {
         self.waiting_total += 1;
         self.waiting
-            .insert(who, (waiting.unwrap_or(WaitReason::Other), kept));
+            .insert(who, (waiting.unwrap_or(WaitReason::Other), stashed));
         if self.waiting.len() > Report::MOST_WAITING {
             self.waiting.pop_last();
         }

@@ -77,17 +77,17 @@ fn report<M: Message>(system: &Arc<System<M>>, executor: Executor, over: Time) -
         waiting_total,
         totals,
     } = std::mem::take(&mut *lock(&system.records));
-    let waiting = waiting.into_iter().map(|(who, (waiting, kept))| {
-        let whose = match waiting {
-            WaitReason::Answer(whose) => Some(system.name(whose)),
+    let waiting = waiting.into_iter().map(|(who, (waiting, stashed))| {
+        let callee = match waiting {
+            WaitReason::Answer(callee) => Some(system.name(callee)),
             _ => None,
         };
         WaitingActor {
             who,
             name: system.name(who),
             waiting,
-            whose,
-            kept,
+            callee,
+            stashed,
         }
     });
     let spawned = system.spawned();

@@ -63,7 +63,7 @@ impl Outlet {
             begun.write(resumed, &mut file)?;
             let mut outlet = Outlet::new(format, To::File(file));
             if elements {
-                outlet.arrays.lines.go_on();
+                outlet.arrays.lines.set_begun();
             }
             return Ok(outlet);
         }

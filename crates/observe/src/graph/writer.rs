@@ -127,7 +127,7 @@ impl<W: Write> GraphWriter<W> {
     pub(crate) fn resume(out: W, events: u64) -> GraphWriter<W> {
         let mut array = Array::new();
         if events > 0 {
-            array.go_on();
+            array.set_begun();
         }
         GraphWriter {
             out,

@@ -25,7 +25,7 @@ struct Gambler {
 }
 
 impl Script<Toss> for Gambler {
-    fn go_on<C: Context<Toss>>(&mut self, event: Option<Event<Toss>>, cx: &mut C) -> Wait {
+    fn resume<C: Context<Toss>>(&mut self, event: Option<Event<Toss>>, cx: &mut C) -> Wait {
         if let Some(Event::Message { body, .. }) = event {
             self.sum += body.0;
             return Wait::Sleep(Duration::from_secs(1));
@@ -191,7 +191,7 @@ fn a_workload_is_saved_on_the_way_and_stops_where_it_is_to_stop() {
     let whole = Run::new(Dice::new(1)).finish().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let (policy, notes) = (policy(directory.path(), &[3, 9, 500]), Notes::default());
-    let run = RunId::of(&Dice::new(1).course());
+    let run = RunId::of(&Dice::new(1).run_inputs());
     let saved = Run::new(Dice::new(1)).checkpoint(&policy, &notes, run);
     assert_eq!(saved.finish().unwrap().report.digest, whole.report.digest);
     let said = notes.0.into_inner().unwrap().join(", ");

@@ -132,7 +132,7 @@ impl Kind for Root {
 }
 
 impl Script<Mail> for Root {
-    fn go_on<C: EngineContext<Mail>>(&mut self, event: Option<Event<Mail>>, cx: &mut C) -> Wait {
+    fn resume<C: EngineContext<Mail>>(&mut self, event: Option<Event<Mail>>, cx: &mut C) -> Wait {
         if let Some(Event::Spawned { first, .. }) = event {
             let _ = self.shared.first.set(first.as_u32());
         }

@@ -194,7 +194,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
             self.work(mine, [&front, &back], shift);
             return shift;
         }
-        pool.beside(
+        pool.join_with_caller(
             || self.work(mine, [&front, &back], shift),
             || match &mut theirs[..helpers] {
                 [part] => self.work(part, [&back, &front], shift),

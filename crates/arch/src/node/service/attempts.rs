@@ -259,7 +259,7 @@ impl Service {
             task.calling.under_way &= !bit(tag);
             self.call_over(host, id, true, cx);
         }
-        self.go_on(host, cx);
+        self.run_pending(host, cx);
     }
 
     /// Handles a failed attempt: the call waits for other attempts, tries again, or fails.
@@ -411,7 +411,7 @@ impl Service {
                     self.attempt(host, task, cx);
                 }
             }
-            self.go_on(host, cx);
+            self.run_pending(host, cx);
         }
         if let Some(after) = self.alarms.next_timer(now) {
             cx.timer(Duration::from_nanos(after), TO_ALARM);

@@ -173,7 +173,7 @@ impl Overseer {
 }
 
 impl Script<Word> for Overseer {
-    fn go_on<C: Context<Word>>(&mut self, event: Option<Event<Word>>, cx: &mut C) -> Wait {
+    fn resume<C: Context<Word>>(&mut self, event: Option<Event<Word>>, cx: &mut C) -> Wait {
         self.step += 1;
         if let Some(Event::Spawned { first, count, .. }) = event {
             self.actors = Some(AddrRange::new(first, count));
@@ -486,7 +486,7 @@ struct Careless {
 }
 
 impl Script<Word> for Careless {
-    fn go_on<C: Context<Word>>(&mut self, _: Option<Event<Word>>, cx: &mut C) -> Wait {
+    fn resume<C: Context<Word>>(&mut self, _: Option<Event<Word>>, cx: &mut C) -> Wait {
         if self.spawned {
             return Wait::Sleep(Duration::from_secs(1));
         }
@@ -693,7 +693,7 @@ fn a_run_that_runs_dry_says_who_waits_also_after_a_stop() {
     struct Patient;
 
     impl Script<Word> for Patient {
-        fn go_on<C: Context<Word>>(&mut self, event: Option<Event<Word>>, cx: &mut C) -> Wait {
+        fn resume<C: Context<Word>>(&mut self, event: Option<Event<Word>>, cx: &mut C) -> Wait {
             if event.is_some() {
                 return Wait::Event;
             }

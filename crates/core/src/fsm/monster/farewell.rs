@@ -52,7 +52,7 @@ enum Step {
 impl Farewell {
     /// Runs to the next wait; [`Wait::End`] when no further message can arrive.
     #[inline(always)]
-    pub(super) fn go_on<W: Watch, C: Context<Msg>>(
+    pub(super) fn resume<W: Watch, C: Context<Msg>>(
         &mut self,
         event: Option<Event<Msg>>,
         pirates: AddrRange,
@@ -74,7 +74,7 @@ impl Farewell {
         self.go_on_after(event, pirates, watch, recorder, cx)
     }
 
-    /// Like [`go_on`](Self::go_on), for any event.
+    /// Like [`resume`](Self::resume), for any event.
     #[inline(never)]
     fn go_on_after<W: Watch, C: Context<Msg>>(
         &mut self,

@@ -177,12 +177,14 @@ fn begin<M: Message, S: Kind + Script<M>>(
                 },
             })
         }
-        Beginning::Saved(snapshot) => go_on(config, own, kinds, snapshot, None),
-        Beginning::Branch(snapshot, inject) => go_on(config, own, kinds, snapshot, Some(inject)),
+        Beginning::Saved(snapshot) => restore_shards(config, own, kinds, snapshot, None),
+        Beginning::Branch(snapshot, inject) => {
+            restore_shards(config, own, kinds, snapshot, Some(inject))
+        }
     }
 }
 
-fn go_on<M: Message>(
+fn restore_shards<M: Message>(
     config: &Config,
     own: Range<usize>,
     kinds: &Kinds<M>,
@@ -218,7 +220,7 @@ fn go_on<M: Message>(
 
 /// Returns everything that determines the result of a run, as bytes that must be equal in all of its processes. The
 /// [`Kind::Local`] of a kind belongs to one process and is not included.
-pub fn course<M: Message, S: Kind + Script<M>>(
+pub fn run_inputs<M: Message, S: Kind + Script<M>>(
     config: &Config,
     parameters: &S::Parameters,
 ) -> Vec<u8> {

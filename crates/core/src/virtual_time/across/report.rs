@@ -28,7 +28,7 @@ struct WaitingReport {
     who: u32,
     name: String,
     waiting: WaitsFor,
-    kept: usize,
+    stashed: usize,
 }
 
 /// [`WaitReason`] without source locations, which waits of kinds never have.
@@ -49,13 +49,13 @@ impl WaitingReport {
             name: actor.name,
             waiting: match actor.waiting {
                 WaitReason::Message => WaitsFor::Message,
-                WaitReason::Answer(whose) => WaitsFor::Answer(whose.as_u32()),
+                WaitReason::Answer(callee) => WaitsFor::Answer(callee.as_u32()),
                 WaitReason::Sleep => WaitsFor::Sleep,
                 WaitReason::Spawn => WaitsFor::Spawn,
                 WaitReason::Selected(_) | WaitReason::Other => WaitsFor::Other,
                 WaitReason::Foreign => WaitsFor::Foreign,
             },
-            kept: actor.kept,
+            stashed: actor.stashed,
         }
     }
 
@@ -65,14 +65,14 @@ impl WaitingReport {
             name: self.name,
             waiting: match self.waiting {
                 WaitsFor::Message => WaitReason::Message,
-                WaitsFor::Answer(whose) => WaitReason::Answer(Addr(whose)),
+                WaitsFor::Answer(callee) => WaitReason::Answer(Addr(callee)),
                 WaitsFor::Sleep => WaitReason::Sleep,
                 WaitsFor::Spawn => WaitReason::Spawn,
                 WaitsFor::Other => WaitReason::Other,
                 WaitsFor::Foreign => WaitReason::Foreign,
             },
-            whose: None,
-            kept: self.kept,
+            callee: None,
+            stashed: self.stashed,
         }
     }
 }

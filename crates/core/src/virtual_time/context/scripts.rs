@@ -112,7 +112,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
                 Until::Due(_) => event = None,
                 Until::Event | Until::Spawned(_) => {}
             }
-            if go_on(actor, shard, event) == Flow::Stop {
+            if run_to_next_wait(actor, shard, event) == Flow::Stop {
                 return Flow::Stop;
             }
         }
@@ -125,7 +125,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
             return Self::handle(actor, shard);
         }
         let context = &mut VirtualContext::new(ForEvent(shard));
-        let wait = actor.script.go_on(Some(message.take()), context);
+        let wait = actor.script.resume(Some(message.take()), context);
         // The script waits for events again, none is stashed, and it has received the arrived one.
         if wait == Wait::Event {
             return Flow::Continue;
@@ -158,7 +158,7 @@ fn go_on<M: Message, S: Script<M>>(
     event: Option<Event<M>>,
 ) -> Flow {
     let context = &mut VirtualContext::new(ForEvent(shard));
-    let wait = actor.script.go_on(event, context);
+    let wait = actor.script.resume(event, context);
     wait_for(actor, shard, wait)
 }
 

@@ -70,7 +70,7 @@ impl<M: Message> Engine<M> {
                     break;
                 }
                 let header = population.header(shard, actor);
-                let (before, kept) = (*header, (*shard).stash.len((*header).stashed));
+                let (before, stashed) = (*header, (*shard).stash.len((*header).stashed));
                 let ask = AssertUnwindSafe(|| population.ask(shard, actor));
                 if catch_unwind(ask).is_err() {
                     (*shard).turn.waiting = WaitReason::Other;
@@ -83,8 +83,8 @@ impl<M: Message> Engine<M> {
                         who: Addr(actor),
                         name: (*shard).places.name_of(actor),
                         waiting: (*shard).turn.waiting,
-                        whose: None,
-                        kept,
+                        callee: None,
+                        stashed,
                     });
                 }
             }
@@ -240,8 +240,8 @@ pub(super) unsafe fn note_panic<M: Message>(
     // place until the next event, even if the actor unwinds.
     unsafe {
         (*shard).turn.upcoming = Upcoming::NONE;
-        let (event, whose) = (*shard).describe_current();
-        (*shard).note_panic(event, whose, panic);
+        let (event, peer) = (*shard).describe_current();
+        (*shard).note_panic(event, peer, panic);
         let who = (*shard).turn.me;
         // A second panic, in a destructor, belongs to the same actor and is not reported.
         let arrived = AssertUnwindSafe(|| drop((*shard).take_arrived()));

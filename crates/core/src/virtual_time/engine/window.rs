@@ -181,8 +181,8 @@ pub(super) unsafe fn run_order<M: Message>(
                         (*shard).window.cursor + 1
                     }
                     None => {
-                        let (event, whose) = (*shard).describe_current();
-                        (*shard).note_panic(event, whose, &*panic);
+                        let (event, peer) = (*shard).describe_current();
+                        (*shard).note_panic(event, peer, &*panic);
                         at + 1
                     }
                 },

@@ -37,11 +37,11 @@ impl Failure {
     /// Returns the key by which failures are ordered: the run reports the first. The text decides between panics of one
     /// actor at one time.
     pub(in super::super) fn order(&self) -> (bool, u64, u32, Option<u32>, &str) {
-        let (whose, text) = match &self.cause {
-            FailureCause::Panic { whose, report } => (*whose, report.message.as_str()),
+        let (peer, text) = match &self.cause {
+            FailureCause::Panic { peer, report } => (*peer, report.message.as_str()),
             _ => (None, ""),
         };
-        (self.at_end, self.time, self.who, whose, text)
+        (self.at_end, self.time, self.who, peer, text)
     }
 }
 
@@ -53,7 +53,7 @@ pub(in super::super) enum FailureCause {
     Panic {
         report: PanicReport,
         /// The actor whose name completes the description of the event; it may be on another shard.
-        whose: Option<u32>,
+        peer: Option<u32>,
     },
     /// The actor received this number of events from itself at one instant.
     Livelock(u32),
@@ -133,10 +133,10 @@ pub(in super::super) struct Counters {
 
 /// Compares panics by the order in which they are reported. This order does not depend on shards.
 pub(in super::super) fn compare_panics(
-    (one, whose): &(PanicReport, Option<u32>),
+    (one, peer): &(PanicReport, Option<u32>),
     (other, others): &(PanicReport, Option<u32>),
 ) -> Ordering {
-    let one = (one.time, one.who, whose, &one.message);
+    let one = (one.time, one.who, peer, &one.message);
     one.cmp(&(other.time, other.who, others, &other.message))
 }
 
@@ -166,8 +166,8 @@ impl Counters {
     }
 
     /// Records a panic that the run survives. Only the first panics are stored.
-    fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
-        self.panics.push((panicked, whose));
+    fn survive(&mut self, panicked: PanicReport, peer: Option<u32>) {
+        self.panics.push((panicked, peer));
         if self.panics.len() >= 2 * Report::MOST_PANICS {
             self.panics.sort_by(compare_panics);
             self.panics.truncate(Report::MOST_PANICS);
@@ -329,11 +329,11 @@ impl<M: Message> Shard<M> {
         None
     }
 
-    /// Records a panic of the actor being run. The name of `whose` completes the description of the event.
+    /// Records a panic of the actor being run. The name of `peer` completes the description of the event.
     pub(in super::super) fn note_panic(
         &mut self,
         event: String,
-        whose: Option<u32>,
+        peer: Option<u32>,
         panic: &(dyn Any + Send),
     ) {
         let (who, time) = (self.turn.me, self.turn.now);
@@ -344,21 +344,21 @@ impl<M: Message> Shard<M> {
             event,
             message: crate::contract::report::panic_text(panic),
         };
-        self.tell_panic(report, whose);
+        self.tell_panic(report, peer);
     }
 
     /// Records a panic. The panic ends the run, unless the configuration lets runs survive panics of actors.
-    pub(super) fn tell_panic(&mut self, report: PanicReport, whose: Option<u32>) {
+    pub(super) fn tell_panic(&mut self, report: PanicReport, peer: Option<u32>) {
         let who = report.who.as_u32();
         if self.settings.survives_panics && who != ROOT {
-            return self.counters.survive(report, whose);
+            return self.counters.survive(report, peer);
         }
         self.fail_by(Failure {
             at_end: self.over,
             time: report.time.as_nanos(),
             who,
             name: report.name.clone(),
-            cause: FailureCause::Panic { report, whose },
+            cause: FailureCause::Panic { report, peer },
         });
     }
 

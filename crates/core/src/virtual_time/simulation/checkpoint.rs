@@ -69,7 +69,7 @@ impl<M: Message> Simulation<M> {
     /// struct Clock { ticks: u32 }
     ///
     /// impl Script<Tick> for Clock {
-    ///     fn go_on<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
+    ///     fn resume<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
     ///         if self.ticks == 10 {
     ///             return Wait::End;
     ///         }
