@@ -24,7 +24,7 @@ use super::shard::Shard;
 use super::travel::Kinds;
 use crate::contract::{Message, Progress};
 use crate::sync::lock;
-use batch::{take_vote, write_vote};
+use batch::{take_reduction, write_reduction};
 use saving::Saves;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -111,13 +111,13 @@ impl Batches {
     fn exchange(
         &self,
         own: usize,
-        vote: Reduction,
+        contribution: Reduction,
         carrier: &mut impl Carrier,
     ) -> Result<Reduction, Failure> {
         let take = |(to, batch): (usize, &Mutex<Vec<u8>>)| {
             let mut batch = std::mem::take(&mut *lock(batch));
             if to != own {
-                write_vote(vote, &mut batch);
+                write_reduction(contribution, &mut batch);
             }
             batch
         };
@@ -140,8 +140,9 @@ impl Batches {
             .enumerate()
             .filter(|(from, _)| *from != own)
         {
-            others =
-                others.and(take_vote(batch).ok_or_else(|| Failure::senseless(process, "vote"))?);
+            others = others.and(
+                take_reduction(batch).ok_or_else(|| Failure::senseless(process, "reduction"))?,
+            );
             if batch.capacity() > KEPT_BYTES {
                 batch.shrink_to(batch.len() * 2);
             }
@@ -197,10 +198,13 @@ struct Across<'a, M: Message, C> {
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Ends the run in this process.
-    fn fail(&mut self, failure: Failure, vote: Reduction) -> Reduction {
+    fn fail(&mut self, failure: Failure, contribution: Reduction) -> Reduction {
         self.failure.get_or_insert(failure);
         self.local.abandon();
-        Reduction { halt: true, ..vote }
+        Reduction {
+            halt: true,
+            ..contribution
+        }
     }
 
     /// Returns the number of this process.
@@ -219,17 +223,17 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// process. Returns the reduction over all processes.
     fn exchange_batches(
         &mut self,
-        vote: Reduction,
+        contribution: Reduction,
         idle: impl FnMut() -> bool,
     ) -> Result<Reduction, Failure> {
         let process = self.process();
         let others = match &mut self.carrier {
-            Some(carrier) => self.batches.exchange(process, vote, carrier)?,
+            Some(carrier) => self.batches.exchange(process, contribution, carrier)?,
             None => Reduction::NONE,
         };
         let agreed = self
             .local
-            .exchange(vote.and(others), &mut [], &mut [], idle);
+            .exchange(contribution.and(others), &mut [], &mut [], idle);
         match self.local.is_broken() {
             true => Err(Failure::Lost),
             false => Ok(agreed),
@@ -239,7 +243,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Like [`Exchange::exchange`].
     fn try_exchange(
         &mut self,
-        vote: Reduction,
+        contribution: Reduction,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
         mut idle: impl FnMut() -> bool,
@@ -252,11 +256,16 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             self.write(process, out, back)?;
         }
         let own = self.own.clone();
-        let vote = (self.local).exchange(vote, &mut out[own.clone()], &mut inbox[own], &mut idle);
+        let contribution = (self.local).exchange(
+            contribution,
+            &mut out[own.clone()],
+            &mut inbox[own],
+            &mut idle,
+        );
         if self.local.is_broken() {
             return Err(Failure::Lost);
         }
-        let agreed = self.exchange_batches(vote, &mut idle)?;
+        let agreed = self.exchange_batches(contribution, &mut idle)?;
         for process in self.others(processes) {
             self.read(process, &mut inbox[shards(process)])?;
         }
@@ -267,19 +276,25 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
 impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
     fn exchange(
         &mut self,
-        vote: Reduction,
+        contribution: Reduction,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
         idle: impl FnMut() -> bool,
     ) -> Reduction {
         if self.failure.is_some() {
-            return Reduction { halt: true, ..vote };
+            return Reduction {
+                halt: true,
+                ..contribution
+            };
         }
         let pause = self.saves.is_wanted();
-        let vote = Reduction { pause, ..vote };
-        let agreed = match self.try_exchange(vote, out, inbox, idle) {
+        let contribution = Reduction {
+            pause,
+            ..contribution
+        };
+        let agreed = match self.try_exchange(contribution, out, inbox, idle) {
             Ok(agreed) => agreed,
-            Err(failure) => return self.fail(failure, vote),
+            Err(failure) => return self.fail(failure, contribution),
         };
         self.agreed = agreed;
         if let Some((progress, window_bits)) = &self.progress

@@ -66,12 +66,12 @@ trait Actors<M: Message> {
     ///
     /// # Safety
     /// The slot belongs to an actor of this population whose state is [`State::Fresh`].
-    unsafe fn born(&self, slot: *mut Slot<M, Self::Form>) -> u64;
+    unsafe fn birth_time(&self, slot: *mut Slot<M, Self::Form>) -> u64;
 
     /// Creates the actor, whose state is [`State::Live`] afterwards. If that panics, the actor has not begun.
     ///
     /// # Safety
-    /// As for [`Actors::born`] and [`Actors::slot`].
+    /// As for [`Actors::birth_time`] and [`Actors::slot`].
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, actor: u32);
 
     /// Pre-faults memory; see [`Population::populate_ahead`].
@@ -91,13 +91,13 @@ trait Actors<M: Message> {
     /// Drops the parameters of an actor that has not begun.
     ///
     /// # Safety
-    /// As for [`Actors::born`]; the actor must just have been set to [`State::Ended`].
+    /// As for [`Actors::birth_time`]; the actor must just have been set to [`State::Ended`].
     unsafe fn unmake(&self, slot: *mut Slot<M, Self::Form>);
 
     /// Returns the form that makes an actor that has not begun.
     ///
     /// # Safety
-    /// As for [`Actors::born`].
+    /// As for [`Actors::birth_time`].
     #[cfg(feature = "serde")]
     unsafe fn form(&self, slot: *mut Slot<M, Self::Form>) -> Arc<Self::Form>;
 
@@ -232,9 +232,9 @@ trait Actors<M: Message> {
             count_message(shard, event);
             if !live {
                 // The event stays here until the actor has begun, so that a panic finds it.
-                (*shard).turn.arrived = event;
+                (*shard).turn.arrival = event;
                 self.begin(shard, slot);
-                (*shard).turn.arrived = std::ptr::null_mut();
+                (*shard).turn.arrival = std::ptr::null_mut();
             }
             let message = MessageDelivery::new(event);
             Self::Form::receive(&mut *Slot::actor(slot), ShardCell::new(shard), message)
@@ -367,7 +367,7 @@ trait Actors<M: Message> {
             if kind == Kind::Stop {
                 return Ready::Ends(Reason::Stopped);
             }
-            (*shard).turn.arrived = if kind == Kind::Start {
+            (*shard).turn.arrival = if kind == Kind::Start {
                 std::ptr::null_mut()
             } else {
                 event
@@ -391,8 +391,10 @@ trait Actors<M: Message> {
     /// As for [`Actors::deliver`].
     #[inline(always)]
     unsafe fn is_to_begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) -> bool {
-        // SAFETY: shard and slot are valid, and `born` is called only for a slot that is `Fresh`.
-        unsafe { (*slot).header.state == State::Fresh && (*shard).turn.now >= self.born(slot) }
+        // SAFETY: shard and slot are valid, and `birth_time` is called only for a slot that is `Fresh`.
+        unsafe {
+            (*slot).header.state == State::Fresh && (*shard).turn.now >= self.birth_time(slot)
+        }
     }
 
     /// Creates the actor being run, and starts it.
@@ -482,7 +484,7 @@ trait Actors<M: Message> {
                 if timer.time > (*shard).window.limit {
                     let event = (*shard).timer_event(&timer);
                     let head = StoredEvent::head(event, timer.time);
-                    (*shard).hold(timer.time, &head);
+                    (*shard).defer(timer.time, &head);
                     continue;
                 }
                 if timer.time >= (*shard).window.pause {
@@ -490,7 +492,7 @@ trait Actors<M: Message> {
                     continue;
                 }
                 let caused = (*timers).count((*shard).turn.me, &timer);
-                if caused > 0 && !(*shard).may_go_on(caused) {
+                if caused > 0 && !(*shard).may_continue(caused) {
                     (*timers).clear();
                     return;
                 }
@@ -600,7 +602,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
             };
             (*shard).turn.me = actor;
             (*shard).turn.header = &raw mut (*slot).header;
-            (*shard).turn.arrived = std::ptr::null_mut();
+            (*shard).turn.arrival = std::ptr::null_mut();
             R::Form::ask(&mut *Slot::actor(slot), ShardCell::new(shard));
         }
     }
@@ -626,7 +628,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
             Some(ActorView {
                 state: (*slot).header.state,
                 kind: TypeId::of::<<R::Form as Form<M>>::Actor>(),
-                called: type_name::<<R::Form as Form<M>>::Actor>(),
+                type_name: type_name::<<R::Form as Form<M>>::Actor>(),
                 place: Slot::actor(slot).cast(),
                 sent: (*slot).header.seq,
                 #[cfg(feature = "serde")]
@@ -656,7 +658,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         unsafe {
             let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
             self.form(slot).parameters(to)?;
-            Ok(self.born(slot))
+            Ok(self.birth_time(slot))
         }
     }
 

@@ -93,7 +93,7 @@ impl<M> Buffer<M> {
 
     /// True if `bytes` more bytes can be written behind the last event.
     #[inline(always)]
-    pub(super) fn has_room(&self, bytes: usize) -> bool {
+    pub(super) fn has_capacity(&self, bytes: usize) -> bool {
         self.limit.addr() - self.at.addr() >= bytes
     }
 
@@ -107,7 +107,7 @@ impl<M> Buffer<M> {
         pool: &mut Pool<M>,
         write: impl FnOnce(*mut u8) -> usize,
     ) {
-        if !self.has_room(StoredEvent::<M>::MOST) {
+        if !self.has_capacity(StoredEvent::<M>::MOST) {
             self.grow(pool);
         }
         // SAFETY: `grow` has provided space for any event, and `write` writes one event.
@@ -257,9 +257,9 @@ impl<M> Buffer<M> {
                     sorted = Some(places.len() + unsorted);
                 }
                 places.reserve(count);
-                let room = &mut places.spare_capacity_mut()[..count];
+                let spare = &mut places.spare_capacity_mut()[..count];
                 let mut event = first;
-                for place in room {
+                for place in spare {
                     place.write(event);
                     event = event.wrapping_add(1);
                 }
@@ -518,10 +518,10 @@ mod tests {
         let label = |to: u32, seq: u32| Head::new(5, Kind::Plain, to, 2, seq, 0).label;
         for row in 0..rows {
             let bodies = [(); 3].map(|()| Arc::clone(&body));
-            if !buffer.has_room(3 * size_of::<StoredEvent<Arc<u32>>>()) {
+            if !buffer.has_capacity(3 * size_of::<StoredEvent<Arc<u32>>>()) {
                 buffer.grow(&mut pool);
             }
-            // SAFETY: `has_room` has just returned true.
+            // SAFETY: `has_capacity` has just returned true.
             unsafe { buffer.write_row(label(row, 3 * row), bodies) };
         }
         let sorted = buffer.append_to(&mut Vec::new());

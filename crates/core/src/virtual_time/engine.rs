@@ -20,7 +20,7 @@ pub(super) use control::PausableShard;
 use density::Density;
 pub(super) use outcome::Outcome;
 pub(super) use single_threaded::run_together;
-use sparse::{Rooms, run_sparse};
+use sparse::{EventSpaces, run_sparse};
 
 use super::buffer::{Buffer, FreeChunks};
 use super::event::{Head, Kind, Label, ScheduledEvent};
@@ -77,7 +77,7 @@ pub(super) struct Engine<M: Message> {
     spent: Vec<(usize, FreeChunks<M>)>,
     order: Order<M>,
     /// Memory for the timers of a window with few events.
-    rooms: Rooms<M>,
+    event_spaces: EventSpaces<M>,
     spawned: u64,
     windows: u64,
     /// True if the last window had events that were not reported yet.
@@ -85,7 +85,7 @@ pub(super) struct Engine<M: Message> {
     /// True if the last window counts as one with events.
     counted: bool,
     /// True if the current window extends beyond the limit, so that later events are deferred.
-    hold_back: bool,
+    defer_late: bool,
     density: Density,
     /// The end of the run, if it ended while another thread ran this shard.
     lent_end: Option<End>,
@@ -125,7 +125,7 @@ impl<M: Message> Engine<M> {
             events: Vec::new(),
             spent: Vec::new(),
             order: Order::new(),
-            rooms: Rooms::new(),
+            event_spaces: EventSpaces::new(),
             spawned: 0,
             windows: 0,
             busy: false,
@@ -176,7 +176,7 @@ impl<M: Message> Engine<M> {
     ) -> End {
         self.shard().window.pause = pause.before();
         loop {
-            let contribution = self.prepare_vote(config);
+            let contribution = self.prepare_contribution(config);
             let Engine {
                 out,
                 inbox,
@@ -212,7 +212,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Prepares this shard's contribution to the reduction, and its batches, before the next window.
-    fn prepare_vote(&mut self, config: &Config) -> Reduction {
+    fn prepare_contribution(&mut self, config: &Config) -> Reduction {
         let contribution = self.contribution(config);
         self.hand_over(contribution.next);
         contribution
@@ -454,7 +454,7 @@ impl<M: Message> Engine<M> {
         if P::EVER && window == self.shard().window.number {
             let mut events = Buffer::new();
             let shard = self.shard();
-            for event in shard.rest.drain(..) {
+            for event in shard.pending.drain(..) {
                 events.push(shard.queues.pool(), event);
             }
             let index = shard.index;

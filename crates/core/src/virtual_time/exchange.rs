@@ -74,7 +74,7 @@ pub(super) trait Exchange<P> {
     /// wait it calls `idle`, which returns true as long as `idle` has work.
     fn exchange(
         &mut self,
-        vote: Reduction,
+        contribution: Reduction,
         out: &mut [P],
         inbox: &mut [P],
         idle: impl FnMut() -> bool,
@@ -100,12 +100,12 @@ impl<P> Exchange<P> for Alone {
     #[inline]
     fn exchange(
         &mut self,
-        vote: Reduction,
+        contribution: Reduction,
         _: &mut [P],
         _: &mut [P],
         _: impl FnMut() -> bool,
     ) -> Reduction {
-        vote
+        contribution
     }
 
     fn lend<E>(&mut self, _: *mut E) -> Loan<E> {
@@ -122,9 +122,9 @@ pub(super) struct Matrix<P> {
     /// The batches by parity of the round, then by `from * shards + to`.
     batches: [Box<[Cell<P>]>; 2],
     /// The shards' contributions to the reduction, by parity of the round, then by shard.
-    votes: [Box<[Cell<Reduction>]>; 2],
+    contributions: [Box<[Cell<Reduction>]>; 2],
     /// The number of arrivals at the barrier, over all rounds.
-    arrived: AtomicU64,
+    arrivals: AtomicU64,
     /// Set if a shard will never arrive; shards that wait for it stop.
     broken: AtomicBool,
     lending: Loans,
@@ -141,15 +141,15 @@ impl<P: Default> Matrix<P> {
                 .map(|_| Cell::new(P::default()))
                 .collect()
         };
-        let votes = || (0..shards).map(|_| Cell::new(Reduction::NONE)).collect();
+        let contributions = || (0..shards).map(|_| Cell::new(Reduction::NONE)).collect();
         let spins = spins(shards);
         Matrix {
             shards,
             spins,
             lending: Loans::new(shards, spins),
             batches: [batches(), batches()],
-            votes: [votes(), votes()],
-            arrived: AtomicU64::new(0),
+            contributions: [contributions(), contributions()],
+            arrivals: AtomicU64::new(0),
             broken: AtomicBool::new(false),
         }
     }
@@ -205,7 +205,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
 impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
     fn exchange(
         &mut self,
-        vote: Reduction,
+        contribution: Reduction,
         out: &mut [P],
         inbox: &mut [P],
         mut idle: impl FnMut() -> bool,
@@ -214,29 +214,34 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             shards,
             spins,
             batches,
-            votes,
-            arrived,
+            contributions,
+            arrivals,
             broken,
             lending: _,
         } = &*self.matrix;
-        let (batches, votes) = (
+        let (batches, contributions) = (
             &batches[self.round as usize % 2],
-            &votes[self.round as usize % 2],
+            &contributions[self.round as usize % 2],
         );
         for (to, batch) in out.iter_mut().enumerate().filter(|(to, _)| *to != self.me) {
             // SAFETY: before the barrier of a round, only the sending shard accesses its row of cells.
             unsafe { batches[self.me * shards + to].swap(batch) };
         }
         // SAFETY: only shard `me` writes this cell, and other shards read it only after the barrier.
-        votes[self.me].0.with_mut(|cell| unsafe { *cell = vote });
+        contributions[self.me]
+            .0
+            .with_mut(|cell| unsafe { *cell = contribution });
 
         self.round += 1;
         let all = self.round * *shards as u64;
-        if arrived.fetch_add(1, Ordering::AcqRel) + 1 < all {
+        if arrivals.fetch_add(1, Ordering::AcqRel) + 1 < all {
             let (mut tries, mut useful) = (0, true);
-            while arrived.load(Ordering::Acquire) < all {
+            while arrivals.load(Ordering::Acquire) < all {
                 if broken.load(Ordering::Acquire) {
-                    return Reduction { halt: true, ..vote };
+                    return Reduction {
+                        halt: true,
+                        ..contribution
+                    };
                 }
                 useful = useful && idle();
                 if !useful {
@@ -253,11 +258,14 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             // SAFETY: after the barrier of a round, only the receiving shard accesses its column of cells.
             unsafe { batches[from * shards + self.me].swap(batch) };
         }
-        let vote_of = |vote: &Cell<Reduction>| {
+        let contribution_of = |contribution: &Cell<Reduction>| {
             // SAFETY: after the barrier, no thread writes to the cells of this round.
-            vote.0.with(|cell| unsafe { *cell })
+            contribution.0.with(|cell| unsafe { *cell })
         };
-        votes.iter().map(vote_of).fold(vote, Reduction::and)
+        contributions
+            .iter()
+            .map(contribution_of)
+            .fold(contribution, Reduction::and)
     }
 
     fn lend<E>(&mut self, mine: *mut E) -> Loan<E> {
@@ -301,7 +309,7 @@ mod tests {
                             assert!(batch.is_empty());
                             batch.push(round << 32 | (me as u64) << 16 | to as u64);
                         }
-                        let vote = Reduction {
+                        let contribution = Reduction {
                             next: round * 100 + me as u64,
                             end: u64::MAX - me as u64,
                             halt: me == 1,
@@ -310,7 +318,7 @@ mod tests {
                             events: me as u64,
                             last: 0,
                         };
-                        let agreed = port.exchange(vote, &mut out, &mut inbox, || false);
+                        let agreed = port.exchange(contribution, &mut out, &mut inbox, || false);
                         assert_eq!(agreed.next, round * 100);
                         assert_eq!(agreed.end, u64::MAX - (shards as u64 - 1));
                         assert!(agreed.halt && agreed.pause && agreed.busy);
@@ -396,7 +404,7 @@ mod tests {
     #[test]
     fn a_lost_shard_does_not_hang_the_others() {
         let matrix = Matrix::<()>::new(2);
-        let vote = Reduction {
+        let contribution = Reduction {
             next: 0,
             end: 0,
             halt: false,
@@ -413,7 +421,7 @@ mod tests {
             let waiting = scope.spawn(|| {
                 matrix
                     .port(1)
-                    .exchange(vote, &mut [(), ()], &mut [(), ()], || false)
+                    .exchange(contribution, &mut [(), ()], &mut [(), ()], || false)
             });
             assert!(lost.join().is_err());
             assert!(waiting.join().unwrap().halt);
@@ -438,7 +446,7 @@ mod loom_tests {
                 for round in 0..3 {
                     let mut out = [Some(round), Some(round)];
                     let mut inbox = [None, None];
-                    let vote = Reduction {
+                    let contribution = Reduction {
                         next: round + me as u64,
                         end: 9,
                         halt: false,
@@ -447,7 +455,7 @@ mod loom_tests {
                         events: 0,
                         last: 0,
                     };
-                    let agreed = port.exchange(vote, &mut out, &mut inbox, || false);
+                    let agreed = port.exchange(contribution, &mut out, &mut inbox, || false);
                     assert_eq!(agreed.next, round);
                     assert_eq!(inbox[1 - me], Some(round));
                 }

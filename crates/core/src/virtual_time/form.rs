@@ -35,7 +35,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     where
         M: Message,
     {
-        shard.with(|shard| shard.turn.arrived = message.into_ptr());
+        shard.with(|shard| shard.turn.arrival = message.into_ptr());
         Self::handle(actor, shard)
     }
 
@@ -45,7 +45,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     where
         M: Message,
     {
-        shard.with(|shard| shard.turn.arrived = timer.into_ptr());
+        shard.with(|shard| shard.turn.arrival = timer.into_ptr());
         Self::handle(actor, shard)
     }
 
@@ -105,7 +105,7 @@ pub(super) union Content<M, F: Form<M>> {
 /// The parameters of an actor that has not begun, and the time from which it exists.
 pub(super) struct Origin<F> {
     pub(super) form: Arc<F>,
-    pub(super) born: u64,
+    pub(super) birth_time: u64,
 }
 
 impl<M, F: Form<M>> Slot<M, F> {

@@ -29,7 +29,7 @@ pub(super) struct Loans {
     /// The loops by shard.
     loops: Box<[Cell<*mut ()>]>,
     /// The number of loans over the whole run.
-    lent: AtomicU64,
+    loans: AtomicU64,
     returned: AtomicU64,
     #[cfg(not(loom))]
     sleepers: Mutex<Vec<Thread>>,
@@ -45,7 +45,7 @@ impl Loans {
         Loans {
             spins,
             loops: (0..shards).map(|_| nothing()).collect(),
-            lent: AtomicU64::new(0),
+            loans: AtomicU64::new(0),
             returned: AtomicU64::new(0),
             #[cfg(not(loom))]
             sleepers: Mutex::default(),
@@ -63,21 +63,21 @@ impl Loans {
         let mut tries = 0;
         if me == 0 {
             let all = time * (self.loops.len() as u64 - 1);
-            while self.lent.load(Ordering::Acquire) < all {
+            while self.loans.load(Ordering::Acquire) < all {
                 if broken.load(Ordering::Acquire) {
                     return Loan::Lost;
                 }
                 wait(&mut tries, self.spins);
             }
             // SAFETY: all other shards have written their cells and wait.
-            let lent = |cell: &Cell<*mut ()>| cell.0.with(|cell| unsafe { *cell }.cast());
-            return Loan::All(self.loops[1..].iter().map(lent).collect());
+            let pointer = |cell: &Cell<*mut ()>| cell.0.with(|cell| unsafe { *cell }.cast());
+            return Loan::All(self.loops[1..].iter().map(pointer).collect());
         }
         // SAFETY: before a shard has lent its loop, only this shard accesses its cell.
         self.loops[me]
             .0
             .with_mut(|cell| unsafe { *cell = mine.cast() });
-        self.lent.fetch_add(1, Ordering::Release);
+        self.loans.fetch_add(1, Ordering::Release);
         loop {
             if self.returned.load(Ordering::Acquire) >= time {
                 return Loan::Back;

@@ -38,7 +38,7 @@ pub(super) struct Pages {
     pub(super) first: u32,
     pub(super) count: u32,
     /// The time from which the actors exist.
-    pub(super) born: u64,
+    pub(super) birth_time: u64,
     /// The pages of this shard, counted from the first one, and the number of actors in each.
     pub(super) own: Vec<(u32, u32)>,
 }
@@ -55,8 +55,8 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     /// shard.
     fn shared_population(&self, number: u32) -> Box<dyn Population<M, S>>;
 
-    /// Allocates memory for `count` actors, which exist from `born` on. [`Population::clear`] frees it.
-    fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
+    /// Allocates memory for `count` actors, which exist from `birth_time` on. [`Population::clear`] frees it.
+    fn settle(self: Arc<Self>, count: usize, birth_time: u64) -> NonNull<u8>;
 
     /// Returns the name of the actors' kind; `None` for a closure or an async body, which cannot be sent to another
     /// process.
@@ -74,7 +74,7 @@ pub(super) struct ActorView {
     /// The actor's type, if its state is [`State::Live`].
     pub(super) kind: TypeId,
     /// The name of the actor's type.
-    pub(super) called: &'static str,
+    pub(super) type_name: &'static str,
     /// The location of the actor in memory.
     pub(super) place: *const (),
     /// The number of messages that the actor has sent.

@@ -3,14 +3,14 @@
 //! A shard belongs to one thread and is not shared. The engine and the contexts of its actors take turns in accessing
 //! it through a raw pointer: **no reference to it is held while code of an actor runs**.
 
+#[cfg(feature = "serde")]
+mod actor_records;
 mod counters;
 mod current;
 mod ending;
 mod handles;
 mod injection;
 mod multicasts;
-#[cfg(feature = "serde")]
-mod notes;
 mod own_messages;
 mod queues;
 mod scratch;
@@ -20,13 +20,13 @@ mod transit;
 mod turn;
 mod waits;
 
+#[cfg(feature = "serde")]
+pub(super) use actor_records::ActorRecords;
 pub(super) use counters::{Counters, Failure, FailureCause, compare_panics};
 pub(crate) use counters::{LoggedEvent, LoggedKind};
 pub(super) use multicasts::{ByClosure, MakeBodies};
 #[cfg(feature = "serde")]
 pub(super) use multicasts::{ByKind, read_bodies};
-#[cfg(feature = "serde")]
-pub(super) use notes::Notes;
 pub(super) use timer::Timer;
 pub(super) use waits::is_handle;
 
@@ -74,7 +74,7 @@ pub(super) struct Shard<M> {
     pub(super) counters: Counters,
     pub(super) waits: Waits,
     /// Events of the current window that are due after a pause, and timers that were set in this window.
-    pub(super) rest: Vec<ScheduledEvent<M>>,
+    pub(super) pending: Vec<ScheduledEvent<M>>,
     /// True if the run is over: later failures are reported only if no failure preceded them.
     pub(super) over: bool,
     /// True if an event other than a message or timer occurred in the window: an actor has ended or failed, or
@@ -87,7 +87,7 @@ pub(super) struct Shard<M> {
     pub(super) trail: Option<Vec<LoggedEvent>>,
     /// Events after the limit, in a window that contains the limit: their times, each with the key of a timer or
     /// `u64::MAX`.
-    held: Vec<(u64, u64)>,
+    deferred: Vec<(u64, u64)>,
     /// Events that would arrive after the end of time. They are dropped with the shard.
     never: Vec<ScheduledEvent<M>>,
     /// The number of spawns that each actor has requested.
@@ -145,12 +145,12 @@ impl<M: Message> Shard<M> {
             stash: Stash::new(),
             counters: Counters::new(M::KINDS.len()),
             waits: Waits::default(),
-            rest: Vec::new(),
+            pending: Vec::new(),
             over: false,
             notable: false,
             spawns_wait_from: u64::MAX,
             trail: None,
-            held: Vec::new(),
+            deferred: Vec::new(),
             never: Vec::new(),
             requests: HashMap::new(),
             last: HashMap::new(),
@@ -173,7 +173,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.scratch.header();
         self.resume(Turn::<M>::nothing());
-        self.turn.arrived = std::ptr::null_mut();
+        self.turn.arrival = std::ptr::null_mut();
     }
 
     pub(super) fn min_latency(&self) -> u64 {
@@ -260,7 +260,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn sweep(&mut self, at_once: bool) {
         if self.waits.are_many() || at_once {
             self.note_tokens_in_use();
-            let elsewhere = !self.held.is_empty() || !self.rest.is_empty();
+            let elsewhere = !self.deferred.is_empty() || !self.pending.is_empty();
             self.waits.sweep(&mut self.queues.timers, elsewhere);
         }
     }
@@ -272,22 +272,22 @@ impl<M: Message> Shard<M> {
     }
 
     /// Returns true if no event was deferred: neither by the limit nor by a pause.
-    pub(super) fn has_set_nothing_aside(&self) -> bool {
-        self.held.is_empty() && self.rest.is_empty()
+    pub(super) fn has_deferred_nothing(&self) -> bool {
+        self.deferred.is_empty() && self.pending.is_empty()
     }
 
     /// Defers an event that is due after the limit.
-    pub(super) fn hold(&mut self, time: u64, event: &Head) {
+    pub(super) fn defer(&mut self, time: u64, event: &Head) {
         let key = match event.kind() {
             Kind::Timer => timer::key(event.to, event.cause.parent as u32),
             _ => u64::MAX,
         };
-        self.held.push((time, key));
+        self.deferred.push((time, key));
     }
 
     /// Defers a spawn whose actors would exist only after the limit.
-    pub(super) fn hold_spawn(&mut self, born: u64) {
-        self.held.push((born, u64::MAX));
+    pub(super) fn defer_spawn(&mut self, birth_time: u64) {
+        self.deferred.push((birth_time, u64::MAX));
     }
 
     /// Removes the timers after the limit of actors that are not `alive`; O(timers).
@@ -296,13 +296,13 @@ impl<M: Message> Shard<M> {
         self.queues
             .timers
             .retain(|timer| timer.time <= limit || alive(timer.actor));
-        self.held
+        self.deferred
             .retain(|(_, key)| *key == u64::MAX || alive(timer::actor(*key)));
     }
 
     /// Returns the time of the first deferred event.
     pub(super) fn beyond(&self) -> u64 {
-        let due = self.held.iter();
+        let due = self.deferred.iter();
         let due = due.filter(|(_, key)| !self.waits.is_cancelled(*key));
         due.map(|(time, _)| *time).min().unwrap_or(u64::MAX)
     }
@@ -310,7 +310,7 @@ impl<M: Message> Shard<M> {
     /// Returns a window after the current one in which a deferred event is due. The current window is then over.
     #[inline]
     pub(super) fn window_beyond(&self) -> u64 {
-        if self.held.is_empty() {
+        if self.deferred.is_empty() {
             return u64::MAX;
         }
         match self.beyond() {
@@ -322,14 +322,14 @@ impl<M: Message> Shard<M> {
     /// Counts events that the actor being run has caused itself at this instant; returns false if there are too many of
     /// them, or if the run was cancelled.
     #[inline(always)]
-    pub(super) fn may_go_on(&mut self, events: u32) -> bool {
+    pub(super) fn may_continue(&mut self, events: u32) -> bool {
         events < self.settings.most_at_once && !events.is_multiple_of(1024)
-            || self.may_go_on_further(events)
+            || self.check_livelock(events)
     }
 
     #[cold]
     #[inline(never)]
-    fn may_go_on_further(&mut self, events: u32) -> bool {
+    fn check_livelock(&mut self, events: u32) -> bool {
         if events >= self.settings.most_at_once {
             self.fail(FailureCause::Livelock(events));
             return false;
@@ -375,7 +375,7 @@ impl<M: Message> Shard<M> {
     /// shards.
     #[inline]
     pub(super) fn next_window(&self) -> u64 {
-        if !self.rest.is_empty() || self.has_waiting_spawns() {
+        if !self.pending.is_empty() || self.has_waiting_spawns() {
             return self.window.number;
         }
         let bits = self.settings.window_bits;

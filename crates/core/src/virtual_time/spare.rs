@@ -100,16 +100,16 @@ impl<T> Piece<T> {
 
     /// Removes every entry for which `keep` is false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        let (start, mut kept) = (self.start, 0);
+        let (start, mut retained) = (self.start, 0);
         self.drain(|entry| {
             if keep(&entry) {
-                // SAFETY: all entries up to this one have been moved out, and `kept`, of which there are fewer, have
+                // SAFETY: all entries up to this one have been moved out, and `retained`, of which there are fewer, have
                 // been moved back.
-                unsafe { start.add(kept).write(entry) };
-                kept += 1;
+                unsafe { start.add(retained).write(entry) };
+                retained += 1;
             }
         });
-        self.len = kept;
+        self.len = retained;
     }
 
     /// Appends all entries to another piece, which has the capacity for them.
@@ -205,7 +205,7 @@ impl<T> Spare<T> {
     /// Moves the contents of a full piece to one of twice the capacity.
     #[cold]
     #[inline(never)]
-    pub(super) fn make_room(&mut self, piece: &mut Piece<T>) {
+    pub(super) fn grow(&mut self, piece: &mut Piece<T>) {
         let capacity = (2 * piece.len()).next_power_of_two().max(Spare::<T>::LEAST);
         let mut larger = match self.used(capacity) {
             Some(larger) => larger,
@@ -227,7 +227,7 @@ mod tests {
         let mut piece = Piece::new();
         for entry in entries {
             if piece.len() == piece.capacity() {
-                spare.make_room(&mut piece);
+                spare.grow(&mut piece);
             }
             piece.push(entry);
         }

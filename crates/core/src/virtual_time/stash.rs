@@ -179,59 +179,59 @@ mod tests {
     // Guarantee: core-31.
     #[test]
     fn lists_keep_their_order_and_share_the_table() {
-        let mut kept = Stash::new();
+        let mut stash = Stash::new();
         let (mut a, mut b) = (0, 0);
         for seq in 0..5 {
-            kept.push(&mut a, event(seq));
-            kept.push(&mut b, event(seq + 100));
+            stash.push(&mut a, event(seq));
+            stash.push(&mut b, event(seq + 100));
         }
-        assert_eq!(kept.len(a), 5);
+        assert_eq!(stash.len(a), 5);
         for seq in 0..5 {
-            assert_eq!(kept.pop(&mut a).unwrap().head.seq, seq);
-            kept.push(&mut b, event(seq + 105));
+            assert_eq!(stash.pop(&mut a).unwrap().head.seq, seq);
+            stash.push(&mut b, event(seq + 105));
         }
-        assert!(kept.pop(&mut a).is_none() && a == 0);
+        assert!(stash.pop(&mut a).is_none() && a == 0);
         for seq in 100..110 {
-            assert_eq!(kept.pop(&mut b).unwrap().head.seq, seq);
+            assert_eq!(stash.pop(&mut b).unwrap().head.seq, seq);
         }
-        assert_eq!((b, kept.len(b)), (0, 0));
-        assert!(kept.entries.len() <= 10, "freed entries are used again");
+        assert_eq!((b, stash.len(b)), (0, 0));
+        assert!(stash.entries.len() <= 10, "freed entries are used again");
     }
 
     #[test]
     fn a_second_look_begins_after_the_first_one() {
-        let mut kept = Stash::new();
+        let mut stash = Stash::new();
         let (mut list, mut other) = (0, 0);
         for seq in 0..4 {
-            kept.push(&mut list, event(seq));
-            kept.push(&mut other, event(50 + seq));
+            stash.push(&mut list, event(seq));
+            stash.push(&mut other, event(50 + seq));
         }
-        let seq = |kept: &mut Stash<()>, at: u32| {
-            let (number, event) = kept.lend(at).unwrap();
-            assert!(kept.is_lent(at, number));
+        let seq = |stash: &mut Stash<()>, at: u32| {
+            let (number, event) = stash.lend(at).unwrap();
+            assert!(stash.is_lent(at, number));
             let seq = event.head.seq;
-            kept.put_back(at, event);
+            stash.put_back(at, event);
             seq
         };
-        let mut at = kept.first_after(list, 0);
+        let mut at = stash.first_after(list, 0);
         let mut all = Vec::new();
         while let Some(entry) = at {
-            all.push(seq(&mut kept, entry));
-            at = kept.next(list, entry);
+            all.push(seq(&mut stash, entry));
+            at = stash.next(list, entry);
         }
         assert_eq!(all, [0, 1, 2, 3]);
-        let seen = kept.added();
-        assert_eq!(kept.first_after(list, seen), None);
-        kept.push(&mut other, event(60));
-        assert_eq!(kept.first_after(list, seen), None);
-        kept.push(&mut list, event(4));
-        kept.push(&mut list, event(5));
-        let new = kept.first_after(list, seen).unwrap();
-        assert_eq!(seq(&mut kept, new), 4);
+        let seen = stash.added();
+        assert_eq!(stash.first_after(list, seen), None);
+        stash.push(&mut other, event(60));
+        assert_eq!(stash.first_after(list, seen), None);
+        stash.push(&mut list, event(4));
+        stash.push(&mut list, event(5));
+        let new = stash.first_after(list, seen).unwrap();
+        assert_eq!(seq(&mut stash, new), 4);
         // The other entries stay in order when one in the middle is removed.
-        drop(kept.lend(new));
-        kept.unlink(&mut list, new);
-        let rest: Vec<_> = std::iter::from_fn(|| kept.pop(&mut list)).collect();
+        drop(stash.lend(new));
+        stash.unlink(&mut list, new);
+        let rest: Vec<_> = std::iter::from_fn(|| stash.pop(&mut list)).collect();
         assert_eq!(
             rest.iter().map(|event| event.head.seq).collect::<Vec<_>>(),
             [0, 1, 2, 3, 5]

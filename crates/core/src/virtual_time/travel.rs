@@ -18,7 +18,8 @@ pub(super) use events::{read_multicast, read_spawn, write_multicast, write_spawn
 pub use kinds::Kinds;
 pub use part::StoredPart;
 pub(super) use part::{
-    Counted, Extent, Index, Noted, Rests, SavedBatch, SavedGroup, SavedOrigin, SavedPage,
+    EncodedList, Extent, Index, PageDataBuffers, PartData, SavedBatch, SavedGroup, SavedOrigin,
+    SavedPage,
 };
 pub(super) use shares::{GroupShare, Share, shares};
 pub use snapshot::Snapshot;

@@ -57,7 +57,7 @@ impl<T: Due> Slot<T> {
     #[inline(never)]
     fn add_memory(&mut self, spare: &mut Spare<T>) {
         if self.last.len() < T::PIECE {
-            return spare.make_room(&mut self.last);
+            return spare.grow(&mut self.last);
         }
         let piece = spare.take(T::PIECE);
         self.full.push(std::mem::replace(&mut self.last, piece));

@@ -25,7 +25,7 @@ const SPAWN: u8 = 3;
 const MULTICAST: u8 = 4;
 
 /// The size of a contribution to the reduction in bytes: four numbers and the flags.
-const VOTE: usize = 33;
+const REDUCTION_BYTES: usize = 33;
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Appends the batches of this shard for the shards of another process to the message for that process.
@@ -190,7 +190,7 @@ fn read_section<M: Message>(
 }
 
 /// Appends a contribution to the reduction.
-pub(super) fn write_vote(vote: Reduction, to: &mut Vec<u8>) {
+pub(super) fn write_reduction(contribution: Reduction, to: &mut Vec<u8>) {
     let Reduction {
         next,
         end,
@@ -199,7 +199,7 @@ pub(super) fn write_vote(vote: Reduction, to: &mut Vec<u8>) {
         busy,
         events,
         last,
-    } = vote;
+    } = contribution;
     for number in [next, end, events, last] {
         to.extend_from_slice(&number.to_le_bytes());
     }
@@ -207,16 +207,16 @@ pub(super) fn write_vote(vote: Reduction, to: &mut Vec<u8>) {
 }
 
 /// Removes the contribution to the reduction from the end of a batch.
-pub(super) fn take_vote(batch: &mut Vec<u8>) -> Option<Reduction> {
-    let begin = batch.len().checked_sub(VOTE)?;
-    let (numbers, flags) = batch[begin..].split_at(VOTE - 1);
+pub(super) fn take_reduction(batch: &mut Vec<u8>) -> Option<Reduction> {
+    let begin = batch.len().checked_sub(REDUCTION_BYTES)?;
+    let (numbers, flags) = batch[begin..].split_at(REDUCTION_BYTES - 1);
     let (numbers, _) = numbers.as_chunks::<8>();
     let &[next, end, events, last] = numbers else {
         return None;
     };
     let [next, end, events, last] = [next, end, events, last].map(u64::from_le_bytes);
     let bit = |bit: u8| flags[0] & bit != 0;
-    let vote = Reduction {
+    let contribution = Reduction {
         next,
         end,
         halt: bit(1),
@@ -226,7 +226,7 @@ pub(super) fn take_vote(batch: &mut Vec<u8>) -> Option<Reduction> {
         last,
     };
     batch.truncate(begin);
-    Some(vote)
+    Some(contribution)
 }
 
 #[cfg(test)]
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_vote_is_read_as_it_was_written_and_missing_bytes_are_noticed() {
-        let vote = Reduction {
+        let contribution = Reduction {
             next: 7,
             end: 8,
             halt: true,
@@ -345,10 +345,13 @@ mod tests {
             last: 10,
         };
         let mut bytes = vec![1, 2, 3];
-        write_vote(vote, &mut bytes);
-        assert_eq!(take_vote(&mut bytes.clone()), Some(vote));
-        assert_eq!(take_vote(&mut bytes[..VOTE - 1].to_vec()), None);
-        take_vote(&mut bytes);
+        write_reduction(contribution, &mut bytes);
+        assert_eq!(take_reduction(&mut bytes.clone()), Some(contribution));
+        assert_eq!(
+            take_reduction(&mut bytes[..REDUCTION_BYTES - 1].to_vec()),
+            None
+        );
+        take_reduction(&mut bytes);
         assert_eq!(bytes, [1, 2, 3]);
     }
 }

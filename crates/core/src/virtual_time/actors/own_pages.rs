@@ -35,7 +35,7 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
             form: self,
             first: pages.first,
             count: pages.count,
-            born: pages.born,
+            birth_time: pages.birth_time,
             starts,
             region,
             _message: PhantomData,
@@ -50,7 +50,7 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
         Box::new(SharedPages::<M, F>::new(number))
     }
 
-    fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8> {
+    fn settle(self: Arc<Self>, count: usize, birth_time: u64) -> NonNull<u8> {
         let layout = SharedPages::<M, F>::layout(count);
         // SAFETY: a slot has a header, so the layout's size is not zero. A header of zeroes means an actor that has not
         // begun, and each such slot gets its origin.
@@ -61,7 +61,7 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
             let slots = start.cast::<Slot<M, F>>().as_ptr();
             for index in 0..count {
                 let form = Arc::clone(&self);
-                Slot::origin(slots.add(index)).write(Origin { form, born });
+                Slot::origin(slots.add(index)).write(Origin { form, birth_time });
             }
             start
         }
@@ -83,7 +83,7 @@ struct OwnPages<M, F> {
     form: Arc<F>,
     first: u32,
     count: u32,
-    born: u64,
+    birth_time: u64,
     /// The first slot of each page; null if the page belongs to another shard.
     starts: Vec<*mut u8>,
     /// The memory of the slots.
@@ -113,8 +113,8 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
         }
     }
 
-    unsafe fn born(&self, _: *mut Slot<M, F>) -> u64 {
-        self.born
+    unsafe fn birth_time(&self, _: *mut Slot<M, F>) -> u64 {
+        self.birth_time
     }
 
     #[inline]

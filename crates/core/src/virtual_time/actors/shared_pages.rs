@@ -50,9 +50,9 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
         }
     }
 
-    unsafe fn born(&self, slot: *mut Slot<M, F>) -> u64 {
+    unsafe fn birth_time(&self, slot: *mut Slot<M, F>) -> u64 {
         // SAFETY: the caller guarantees that the actor has not begun, so its slot holds an origin.
-        unsafe { (*Slot::origin(slot)).born }
+        unsafe { (*Slot::origin(slot)).birth_time }
     }
 
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {

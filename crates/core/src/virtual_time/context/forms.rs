@@ -191,15 +191,15 @@ where
             waker::begin(me);
             let task = &mut task::Context::from_waker(&waker);
             if body.as_mut().poll(task).is_ready() {
-                return_arrived(shard);
+                return_arrival(shard);
                 return Flow::Stop;
             }
             if !waker::was_woken() || !again(shard) {
                 break;
             }
         }
-        if shard.with(|shard| !shard.turn.arrived.is_null()) {
-            stash_arrived(shard);
+        if shard.with(|shard| !shard.turn.arrival.is_null()) {
+            stash_arrival(shard);
         }
         Flow::Continue
     }
@@ -237,7 +237,7 @@ fn again<M: Message>(shard: ShardCell<M>) -> bool {
             .turn
             .timers
             .count_caused(shard.turn.me, shard.turn.now);
-        shard.may_go_on(caused)
+        shard.may_continue(caused)
     })
 }
 
@@ -253,8 +253,8 @@ fn wake_relay<M: Message>(shard: ShardCell<M>) {
 
 /// Handles the arrived event, if there is one, of a body that has ended without receiving it: the event is
 /// undeliverable.
-pub(super) fn return_arrived<M: Message>(shard: ShardCell<M>) {
-    if let Some(event) = shard.with(Shard::take_arrived) {
+pub(super) fn return_arrival<M: Message>(shard: ShardCell<M>) {
+    if let Some(event) = shard.with(Shard::take_arrival) {
         let kind = event.message_kind();
         drop(shard.with(|shard| shard.undeliverable(event, kind)));
     }
@@ -262,10 +262,10 @@ pub(super) fn return_arrived<M: Message>(shard: ShardCell<M>) {
 
 /// Stashes the current event, because the body is not waiting for events.
 #[cold]
-fn stash_arrived<M: Message>(shard: ShardCell<M>) {
-    if let Some(event) = shard.with(Shard::take_arrived)
+fn stash_arrival<M: Message>(shard: ShardCell<M>) {
+    if let Some(event) = shard.with(Shard::take_arrival)
         && !event.is_own()
     {
-        shard.with(|shard| shard.keep(event));
+        shard.with(|shard| shard.stash_event(event));
     }
 }

@@ -1,6 +1,6 @@
 //! The form of scripts. Their waits are data, so waiting scripts can be saved.
 
-use super::forms::{Maker, return_arrived};
+use super::forms::{Maker, return_arrival};
 use super::waits::next_event;
 use super::{ForEvent, VirtualContext};
 use crate::contract::{Event, Flow, Message, Script, Token, Wait, WaitReason, time::nanos};
@@ -21,7 +21,7 @@ pub(super) struct Scripts<S, F> {
 }
 
 /// A script and its current wait.
-pub(super) struct Scripted<S> {
+pub(super) struct ScriptActor<S> {
     until: Until,
     script: S,
 }
@@ -57,10 +57,10 @@ pub(in super::super) fn root_script<M: Message, S: Script<M>>(script: S) -> impl
 }
 
 impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
-    type Actor = Scripted<S>;
+    type Actor = ScriptActor<S>;
 
-    fn make(&self, _: ShardCell<M>, index: u32) -> Scripted<S> {
-        Scripted {
+    fn make(&self, _: ShardCell<M>, index: u32) -> ScriptActor<S> {
+        ScriptActor {
             until: Until::Now,
             script: self.make.make(index),
         }
@@ -75,33 +75,33 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
     }
 
     #[cfg(feature = "serde")]
-    fn save(scripted: &Scripted<S>, to: &mut Vec<u8>) -> Result<(), CodecError> {
-        put(to, &scripted.until)?;
-        F::save(&scripted.script, to)
+    fn save(actor: &ScriptActor<S>, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        put(to, &actor.until)?;
+        F::save(&actor.script, to)
     }
 
     #[cfg(feature = "serde")]
-    fn load(&self, from: &mut &[u8]) -> Result<Scripted<S>, CodecError> {
-        Ok(Scripted {
+    fn load(&self, from: &mut &[u8]) -> Result<ScriptActor<S>, CodecError> {
+        Ok(ScriptActor {
             until: get(from)?,
             script: self.make.load(from)?,
         })
     }
 
     /// Does nothing, because a script has no work before its first event.
-    fn begin(_: &mut Scripted<S>, _: ShardCell<M>) {}
+    fn begin(_: &mut ScriptActor<S>, _: ShardCell<M>) {}
 
     #[inline(always)]
-    fn handle(actor: &mut Scripted<S>, shard: ShardCell<M>) -> Flow {
+    fn handle(actor: &mut ScriptActor<S>, shard: ShardCell<M>) -> Flow {
         loop {
             let until = actor.until;
             let mut event = match until {
                 Until::Now => None,
                 Until::Event => next_event(shard),
-                Until::Spawned(request) => arrived(shard, |head| {
+                Until::Spawned(request) => take_awaited(shard, |head| {
                     head.kind() == Kind::Spawned && head.seq == request
                 }),
-                Until::Due(token) => arrived(shard, |head| {
+                Until::Due(token) => take_awaited(shard, |head| {
                     head.kind() == Kind::Timer && head.cause.parent == u64::from(token)
                 }),
             };
@@ -119,9 +119,13 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
     }
 
     #[inline(always)]
-    fn receive(actor: &mut Scripted<S>, shard: ShardCell<M>, message: MessageDelivery<M>) -> Flow {
+    fn receive(
+        actor: &mut ScriptActor<S>,
+        shard: ShardCell<M>,
+        message: MessageDelivery<M>,
+    ) -> Flow {
         if !matches!(actor.until, Until::Event) || shard.with(Shard::has_stashed_events) {
-            shard.with(|shard| shard.turn.arrived = message.into_ptr());
+            shard.with(|shard| shard.turn.arrival = message.into_ptr());
             return Self::handle(actor, shard);
         }
         let context = &mut VirtualContext::new(ForEvent(shard));
@@ -138,9 +142,9 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         None
     }
 
-    fn finish(_: &mut Scripted<S>, _: ShardCell<M>) {}
+    fn finish(_: &mut ScriptActor<S>, _: ShardCell<M>) {}
 
-    fn ask(actor: &mut Scripted<S>, shard: ShardCell<M>) {
+    fn ask(actor: &mut ScriptActor<S>, shard: ShardCell<M>) {
         let waiting = match actor.until {
             Until::Now | Until::Event => WaitReason::Message,
             Until::Spawned(_) => WaitReason::Spawn,
@@ -153,7 +157,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
 /// Runs a script to its next wait.
 #[inline(always)]
 fn go_on<M: Message, S: Script<M>>(
-    actor: &mut Scripted<S>,
+    actor: &mut ScriptActor<S>,
     shard: ShardCell<M>,
     event: Option<Event<M>>,
 ) -> Flow {
@@ -164,7 +168,7 @@ fn go_on<M: Message, S: Script<M>>(
 
 /// Records the wait of a script.
 #[inline(always)]
-fn wait_for<M: Message, S>(actor: &mut Scripted<S>, shard: ShardCell<M>, wait: Wait) -> Flow {
+fn wait_for<M: Message, S>(actor: &mut ScriptActor<S>, shard: ShardCell<M>, wait: Wait) -> Flow {
     actor.until = match wait {
         Wait::Event => Until::Event,
         Wait::Spawned(request) => Until::Spawned(request),
@@ -172,7 +176,7 @@ fn wait_for<M: Message, S>(actor: &mut Scripted<S>, shard: ShardCell<M>, wait: W
         Wait::Yield => sleep(shard, shard.with(|shard| shard.min_latency())),
         Wait::Settle => sleep(shard, shard.with(|shard| shard.time_to_settle())),
         Wait::End => {
-            return_arrived(shard);
+            return_arrival(shard);
             return Flow::Stop;
         }
     };
@@ -189,17 +193,17 @@ fn sleep<M: Message>(shard: ShardCell<M>, time: u64) -> Until {
 }
 
 /// Returns the awaited event, if it has arrived; any other event is stashed.
-fn arrived<M: Message>(
+fn take_awaited<M: Message>(
     shard: ShardCell<M>,
     is_wanted: impl FnOnce(&Head) -> bool,
 ) -> Option<Event<M>> {
-    let event = shard.with(Shard::take_arrived)?;
+    let event = shard.with(Shard::take_arrival)?;
     if is_wanted(&event.head) {
         shard.with(|shard| shard.resume_stashed(event.head, None));
         return event.into_event();
     }
     if !event.is_own() {
-        shard.with(|shard| shard.keep(event));
+        shard.with(|shard| shard.stash_event(event));
     }
     None
 }

@@ -185,16 +185,16 @@ impl<W> Selected<W> {
                 Err(event) => {
                     // The predicate itself has received an event from the list.
                     if let Some(event) = event {
-                        shard().keep(event);
+                        shard().stash_event(event);
                     }
                     break;
                 }
             }
         }
-        if let Some(event) = shard().take_arrived_unless(except) {
+        if let Some(event) = shard().take_arrival_unless(except) {
             match self.show(context, event) {
                 Ok(event) => return Some(event),
-                Err(Some(event)) => shard().keep(event),
+                Err(Some(event)) => shard().stash_event(event),
                 Err(None) => {}
             }
         }
@@ -279,12 +279,12 @@ impl<M: Message> WaitCondition<M> for Fresh<M> {
             }
             entry = shard().stashed_next(at);
         }
-        if let Some(event) = shard().take_arrived() {
+        if let Some(event) = shard().take_arrival() {
             if self.is(&event.head) {
                 return self.take(context, event);
             }
             if !event.is_own() {
-                shard().keep(event);
+                shard().stash_event(event);
             }
         }
         // If the body polls the wait only after its timer was due, the timer's event was dropped, so the time-out is

@@ -12,7 +12,7 @@ use std::ptr::{NonNull, null_mut};
 const MOST: usize = 8;
 
 /// A population of the shard.
-type Its<M> = NonNull<dyn Population<M, Shard<M>>>;
+type PopulationPointer<M> = NonNull<dyn Population<M, Shard<M>>>;
 
 /// A cache of actors of one shard, valid until the shard removes actors.
 pub(super) struct ActorCache<M: Message> {
@@ -20,14 +20,14 @@ pub(super) struct ActorCache<M: Message> {
     actors: [Option<CachedActor<M>>; MOST],
     /// The group that was looked up last: its first actor and its size.
     group: (u32, u32),
-    population: Option<Its<M>>,
+    population: Option<PopulationPointer<M>>,
 }
 
 /// The location of an actor.
 struct CachedActor<M: Message> {
     addr: u32,
     slot: *mut Header,
-    population: Its<M>,
+    population: PopulationPointer<M>,
 }
 
 impl<M: Message> ActorCache<M> {
@@ -41,7 +41,7 @@ impl<M: Message> ActorCache<M> {
 
     /// Returns the population of a cached actor, and its slot, or null if the slot is not cached.
     #[inline(always)]
-    pub(super) fn get(&self, addr: u32) -> Option<(Its<M>, *mut Header)> {
+    pub(super) fn get(&self, addr: u32) -> Option<(PopulationPointer<M>, *mut Header)> {
         let (first, count) = self.group;
         if addr.wrapping_sub(first) < count {
             return Some((self.population?, null_mut()));
@@ -60,12 +60,12 @@ impl<M: Message> ActorCache<M> {
         shard: *mut Shard<M>,
         populations: &Slab<AnyPopulation<M>>,
         addr: u32,
-    ) -> Option<(Its<M>, *mut Header)> {
+    ) -> Option<(PopulationPointer<M>, *mut Header)> {
         // SAFETY: the shard is valid and no reference to it is held. A population does not move until the shard removes
         // actors, which clears the cache.
         unsafe {
             let population = populations.get((*shard).places.population(addr)?)?;
-            let its = Its::from(&**population);
+            let its = PopulationPointer::from(&**population);
             if let Some(group) = (*shard).places.group(addr) {
                 (self.group, self.population) = (group, Some(its));
                 return Some((its, null_mut()));

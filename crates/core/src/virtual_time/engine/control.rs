@@ -44,7 +44,7 @@ impl<M: Message> PausableShard<M> {
         let shard = new.0.shard();
         if first == Some(ROOT) && shard.places.owns(ROOT) {
             let start = ScheduledEvent::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
-            shard.rest.push(start);
+            shard.pending.push(start);
         }
         new
     }
@@ -290,7 +290,9 @@ impl<M: Message> Engine<M> {
             let stays = time < pause.before() || also == Some(event);
             if !stays {
                 // SAFETY: the event is moved out once, because `order` does not retain it.
-                shard.rest.push(unsafe { StoredEvent::read(event, time) });
+                shard
+                    .pending
+                    .push(unsafe { StoredEvent::read(event, time) });
             }
             stays
         });

@@ -244,7 +244,7 @@ pub(super) unsafe fn note_panic<M: Message>(
         (*shard).note_panic(event, peer, panic);
         let who = (*shard).turn.me;
         // A second panic, in a destructor, belongs to the same actor and is not reported.
-        let arrived = AssertUnwindSafe(|| drop((*shard).take_arrived()));
+        let arrived = AssertUnwindSafe(|| drop((*shard).take_arrival()));
         let _ = catch_unwind(arrived);
         // Each attempt drops more of the actor, so the loop ends.
         while catch_unwind(AssertUnwindSafe(|| population.discard(shard, who))).is_err() {}

@@ -52,7 +52,7 @@ impl<M: Message> Engine<M> {
         shard.places.addresses =
             addresses.ok_or_else(|| corrupt(CodecError::Number(0, "address")))?;
         shard.places.add_forgotten_names(share.names);
-        shard.take_over(share.notes);
+        shard.take_over(share.actor_records);
         for state in share.states {
             kinds.add_state(&state).map_err(corrupt)?;
         }
@@ -60,12 +60,12 @@ impl<M: Message> Engine<M> {
         for group in share.groups.into_values() {
             self.restore_group(group, kinds, &mut buffer)?;
         }
-        for rest in share.rests {
-            rest.read(&mut buffer)?;
+        for data in share.page_data {
+            data.read(&mut buffer)?;
             let mut from = buffer.as_slice();
             self.restore_rest(&mut from, kinds)
                 .and_then(|()| expect_end(from, "end of the data of pages"))
-                .map_err(|error| rest.corrupt(error))?;
+                .map_err(|error| data.corrupt(error))?;
         }
         for page in share.closed {
             self.shard().places.close_page(page);
@@ -175,7 +175,7 @@ impl<M: Message> Engine<M> {
             blueprint.build(&Pages {
                 first,
                 count,
-                born: group.origin.born,
+                birth_time: group.origin.birth_time,
                 own: own
                     .iter()
                     .map(|&number| (number - page, in_page(number)))
@@ -221,7 +221,13 @@ impl<M: Message> Engine<M> {
         spawn.count = count.into();
         spawn.names = batch.names;
         spawn.watched = batch.watched;
-        self.place_among_others(first, batch.parent, spawn, blueprint, batch.origin.born);
+        self.place_among_others(
+            first,
+            batch.parent,
+            spawn,
+            blueprint,
+            batch.origin.birth_time,
+        );
         let places = &mut self.shard().places;
         let population = places.population(first).unwrap_or(u32::MAX);
         places.set_living(first, batch.living);
@@ -274,7 +280,7 @@ impl<M: Message> Engine<M> {
         if window == number {
             let offset = shard.offset(time);
             event.head.label.set_offset(offset);
-            shard.rest.push(event);
+            shard.pending.push(event);
         } else if event.head.kind() == Kind::Timer {
             shard.queues.timers.push(Timer {
                 time,

@@ -7,8 +7,8 @@ use crate::virtual_time::event::{Head as EventHead, Kind, ScheduledEvent, TIMER_
 use crate::virtual_time::header::{Header, State};
 use crate::virtual_time::outbox::RING;
 use crate::virtual_time::travel::{
-    Codec, CodecError, Common, Counted, Extent, Index, Kinds, Noted, Rests, SavedBatch, SavedGroup,
-    SavedOrigin, SavedPage, SnapshotError, put, put_number, write_spawn,
+    Codec, CodecError, Common, EncodedList, Extent, Index, Kinds, PageDataBuffers, PartData,
+    SavedBatch, SavedGroup, SavedOrigin, SavedPage, SnapshotError, put, put_number, write_spawn,
 };
 
 /// The number of living actors, and the number of living actors that have begun.
@@ -47,23 +47,23 @@ impl<M: Message> Engine<M> {
         let mut to = Vec::new();
         let busy = self.busy;
         let shard = self.shard();
-        let noted = Noted {
+        let data = PartData {
             busy,
             counters: shard.counters.clone(),
-            notes: shard.notes(),
+            actor_records: shard.actor_records(),
             names: shard.places.forgotten_names().to_vec(),
             closed: shard.places.closed_pages(),
             state: state.map_err(|error| written("what a process has", error))?,
         };
-        let mut rests = Rests::new();
-        self.save_batches(&mut rests)?;
-        self.save_spawns(&mut rests)?;
-        self.save_events(&kinds.codec(), &mut rests)
+        let mut page_data = PageDataBuffers::new();
+        self.save_batches(&mut page_data)?;
+        self.save_spawns(&mut page_data)?;
+        self.save_events(&kinds.codec(), &mut page_data)
             .map_err(|error| written("a message", error))?;
         let index = Index {
-            noted,
+            data,
             groups: self.save_groups(&mut to)?,
-            rests: rests.write(&mut to),
+            page_data: page_data.write(&mut to),
         };
         let sealed = index.seal(&mut to);
         sealed.map_err(|error| written("the counters of a shard", error))?;
@@ -110,7 +110,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Saves the actors that share pages, by spawn.
-    fn save_batches(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
+    fn save_batches(&mut self, page_data: &mut PageDataBuffers) -> Result<(), SnapshotError> {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here.
         let places = unsafe { &(*self.shard).places };
         for batch in places.batches() {
@@ -129,9 +129,9 @@ impl<M: Message> Engine<M> {
                 names: batch.names,
                 origin: self.origin_of(batch.population, actors)?,
             };
-            let rest = rests.of(batch.first);
-            rest.live += census.live;
-            let to = counted(&mut rest.batches);
+            let data = page_data.of(batch.first);
+            data.live += census.live;
+            let to = next_entry(&mut data.batches);
             put(to, &saved).map_err(|error| written("a spawn", error))?;
             to.append(&mut contents);
         }
@@ -195,7 +195,7 @@ impl<M: Message> Engine<M> {
         let (of, kind) = portable.ok_or_else(|| self.no_kind(first))?;
         let mut origin = SavedOrigin {
             kind: kind.to_owned(),
-            born: 0,
+            birth_time: 0,
             parameters: None,
         };
         let mut fresh =
@@ -203,8 +203,8 @@ impl<M: Message> Engine<M> {
         if let Some(actor) = fresh.next() {
             let mut parameters = Vec::new();
             // SAFETY: the population has the actor, which has not begun, and no reference to the shard is held.
-            let born = unsafe { of.origin(self.shard, actor, &mut parameters) };
-            origin.born = born.map_err(|error| self.not_written(actor, error))?;
+            let birth_time = unsafe { of.origin(self.shard, actor, &mut parameters) };
+            origin.birth_time = birth_time.map_err(|error| self.not_written(actor, error))?;
             origin.parameters = Some(parameters);
         }
         Ok(origin)
@@ -231,9 +231,9 @@ impl<M: Message> Engine<M> {
     }
 
     /// Saves the requested spawns that have not been carried out.
-    fn save_spawns(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
+    fn save_spawns(&mut self, page_data: &mut PageDataBuffers) -> Result<(), SnapshotError> {
         for asked in &self.shard().spawns {
-            let to = counted(&mut rests.of(asked.parent).spawns);
+            let to = next_entry(&mut page_data.of(asked.parent).spawns);
             write_spawn(asked, to).map_err(|error| match error {
                 CodecError::NoKind => SnapshotError::NoKind {
                     who: Addr::NONE,
@@ -246,18 +246,22 @@ impl<M: Message> Engine<M> {
     }
 
     /// Saves all future and stashed events.
-    fn save_events(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
+    fn save_events(
+        &mut self,
+        codec: &Codec<M>,
+        page_data: &mut PageDataBuffers,
+    ) -> Result<(), CodecError> {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
         // the buffers are not part of it.
         let shard = unsafe { &*self.shard };
         let mut done = Ok(());
         let mut write = |time: u64, event: &ScheduledEvent<M>| {
-            let to = counted(&mut rests.of(event.head.to).events);
+            let to = next_entry(&mut page_data.of(event.head.to).events);
             if done.is_ok() {
                 done = codec.write_event(time, event, to);
             }
         };
-        for event in &shard.rest {
+        for event in &shard.pending {
             let time = shard.window.base + u64::from(event.head.offset());
             write(time, event);
         }
@@ -271,12 +275,16 @@ impl<M: Message> Engine<M> {
             write(timer.time, &ScheduledEvent::bare(head));
         });
         done?;
-        self.save_buffers(codec, rests)?;
-        self.save_kept(codec, rests)
+        self.save_buffers(codec, page_data)?;
+        self.save_stashed(codec, page_data)
     }
 
     /// Saves the events in buffers for later windows.
-    fn save_buffers(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
+    fn save_buffers(
+        &mut self,
+        codec: &Codec<M>,
+        page_data: &mut PageDataBuffers,
+    ) -> Result<(), CodecError> {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
         // the buffers are not part of it.
         let shard = unsafe { &*self.shard };
@@ -293,7 +301,7 @@ impl<M: Message> Engine<M> {
             buffer.for_each(|event| {
                 // SAFETY: the events of a buffer are valid, and are not moved out here.
                 let actor = unsafe { (*event).label.to };
-                let to = counted(&mut rests.of(actor).events);
+                let to = next_entry(&mut page_data.of(actor).events);
                 if done.is_ok() {
                     // SAFETY: the events of a buffer are stored events that have not been moved out.
                     done = unsafe { codec.write_stored(base, event, to) };
@@ -303,7 +311,11 @@ impl<M: Message> Engine<M> {
         done
     }
 
-    fn save_kept(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
+    fn save_stashed(
+        &mut self,
+        codec: &Codec<M>,
+        page_data: &mut PageDataBuffers,
+    ) -> Result<(), CodecError> {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here.
         let shard = unsafe { &*self.shard };
         for (actor, population) in shard.places.actors() {
@@ -315,7 +327,7 @@ impl<M: Message> Engine<M> {
             let mut at = shard.stash.first_after(list, 0);
             while let Some(entry) = at {
                 if let Some(event) = shard.stash.event(entry) {
-                    let to = counted(&mut rests.of(actor).kept);
+                    let to = next_entry(&mut page_data.of(actor).stashed);
                     put_number(to, actor.into());
                     codec.write_event(0, event, to)?;
                 }
@@ -323,7 +335,7 @@ impl<M: Message> Engine<M> {
             }
         }
         for (actor, token, event) in shard.own_messages() {
-            let to = counted(&mut rests.of(actor).own);
+            let to = next_entry(&mut page_data.of(actor).own);
             put_number(to, actor.into());
             put_number(to, token.into());
             codec.write_event(0, event, to)?;
@@ -333,7 +345,7 @@ impl<M: Message> Engine<M> {
 }
 
 /// Counts an entry and returns the buffer for it.
-fn counted(to: &mut Counted) -> &mut Vec<u8> {
+fn next_entry(to: &mut EncodedList) -> &mut Vec<u8> {
     to.count += 1;
     &mut to.bytes
 }

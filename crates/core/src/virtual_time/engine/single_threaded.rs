@@ -73,7 +73,7 @@ unsafe fn run_all<M: Message, P: Pause>(
         loop {
             let mut agreed = Reduction::NONE;
             for &engine in &engines {
-                agreed = agreed.and((*engine).prepare_vote(config));
+                agreed = agreed.and((*engine).prepare_contribution(config));
             }
             hand_over_all(&engines);
             density.count(&agreed);

@@ -22,12 +22,12 @@ const FEW: usize = 8;
 
 /// Memory for the events of a few timers, outside of all buffers. It is a separate allocation, so that no borrow of the
 /// engine covers it.
-pub(super) struct Rooms<M>(NonNull<[EventSpace<M>; FEW]>);
+pub(super) struct EventSpaces<M>(NonNull<[EventSpace<M>; FEW]>);
 
-impl<M> Rooms<M> {
-    pub(super) fn new() -> Rooms<M> {
-        let rooms = Box::into_raw(Box::new([const { EventSpace::new() }; FEW]));
-        Rooms(NonNull::new(rooms).expect("a box is not null"))
+impl<M> EventSpaces<M> {
+    pub(super) fn new() -> EventSpaces<M> {
+        let event_spaces = Box::into_raw(Box::new([const { EventSpace::new() }; FEW]));
+        EventSpaces(NonNull::new(event_spaces).expect("a box is not null"))
     }
 
     fn place(&self, number: usize) -> *mut u8 {
@@ -40,7 +40,7 @@ impl<M> Rooms<M> {
     }
 }
 
-impl<M> Drop for Rooms<M> {
+impl<M> Drop for EventSpaces<M> {
     fn drop(&mut self) {
         // SAFETY: the pointer comes from a box, which is recreated only here.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
@@ -334,11 +334,11 @@ unsafe fn run_own<M: Message, P: Pause>(
                 return WindowResult::default();
             }
             if let Some(timer) = timers.take_only() {
-                let room = (*engine).rooms.place(0);
+                let space = (*engine).event_spaces.place(0);
                 let offset = (timer.time - (*shard).window.base) as u32;
-                StoredEvent::<M>::write_timer(room, offset, timer.actor, timer.token);
+                StoredEvent::<M>::write_timer(space, offset, timer.actor, timer.token);
                 let before = (*engine).counts();
-                run_event(shard, cache, &(*engine).populations, room.cast());
+                run_event(shard, cache, &(*engine).populations, space.cast());
                 return close(at, cache, 1, before);
             }
         }
@@ -458,10 +458,10 @@ unsafe fn run_few<M: Message>(
         if timers > 0 {
             let base = (*shard).window.base;
             (*shard).queues.timers.drain(|timer| {
-                let room = (*engine).rooms.place(count);
+                let space = (*engine).event_spaces.place(count);
                 let offset = (timer.time - base) as u32;
-                StoredEvent::<M>::write_timer(room, offset, timer.actor, timer.token);
-                few[count] = room.cast();
+                StoredEvent::<M>::write_timer(space, offset, timer.actor, timer.token);
+                few[count] = space.cast();
                 count += 1;
             });
         }
@@ -536,7 +536,7 @@ impl<M: Message> Shard<M> {
     fn is_undisturbed(&self) -> bool {
         let out = self.queues.out();
         !self.concerns_all()
-            && self.has_set_nothing_aside()
+            && self.has_deferred_nothing()
             && out.iter().all(|out| out.far.is_empty())
     }
 }

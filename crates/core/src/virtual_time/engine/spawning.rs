@@ -24,14 +24,14 @@ impl<M: Message> Engine<M> {
         {
             let count = spawn.count();
             let on_demand = spawn.on_demand;
-            let born = time.saturating_add(self.shard().min_latency());
-            if born > self.shard().window.limit {
+            let birth_time = time.saturating_add(self.shard().min_latency());
+            if birth_time > self.shard().window.limit {
                 // Whether another barrier precedes the limit depends on the width of windows, so the spawn is deferred
                 // in any case.
-                self.shard().hold_spawn(born);
+                self.shard().defer_spawn(birth_time);
                 continue;
             }
-            let Some(first) = self.place(parent, spawn, blueprint, born) else {
+            let Some(first) = self.place(parent, spawn, blueprint, birth_time) else {
                 return;
             };
             let shard = self.shard();
@@ -51,13 +51,13 @@ impl<M: Message> Engine<M> {
     }
 
     /// Assigns addresses to actors spawned together, and memory to those of this shard. They exist from
-    /// `born` on. Returns the first address.
+    /// `birth_time` on. Returns the first address.
     pub(super) fn place(
         &mut self,
         parent: u32,
         spawn: Spawn,
         blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
-        born: u64,
+        birth_time: u64,
     ) -> Option<u32> {
         let count = spawn.count();
         let Some(allocated) = self.shard().places.addresses.allocate(count) else {
@@ -67,7 +67,7 @@ impl<M: Message> Engine<M> {
         self.spawned += u64::from(count);
         match allocated {
             Allocation::Pages(page) => {
-                self.place_in_pages(page, parent, spawn, blueprint, born);
+                self.place_in_pages(page, parent, spawn, blueprint, birth_time);
                 Some(page << PAGE_BITS)
             }
             Allocation::Part { first, closed } => {
@@ -75,7 +75,7 @@ impl<M: Message> Engine<M> {
                     self.shard().places.close_page(page);
                 }
                 if count > 0 && self.shard().places.owns(first) {
-                    self.place_among_others(first, parent, spawn, blueprint, born);
+                    self.place_among_others(first, parent, spawn, blueprint, birth_time);
                 }
                 Some(first)
             }
@@ -89,7 +89,7 @@ impl<M: Message> Engine<M> {
         parent: u32,
         spawn: Spawn,
         blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
-        born: u64,
+        birth_time: u64,
     ) {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The populations are not part
         // of it.
@@ -102,7 +102,7 @@ impl<M: Message> Engine<M> {
         let pages = Pages {
             first: page << PAGE_BITS,
             count,
-            born,
+            birth_time,
             own,
         };
         let mine = pages.own.iter().map(|&(_, actors)| actors).sum();
@@ -122,7 +122,7 @@ impl<M: Message> Engine<M> {
         parent: u32,
         spawn: Spawn,
         blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
-        born: u64,
+        birth_time: u64,
     ) {
         let populations = &mut self.populations;
         let population = *self
@@ -132,7 +132,7 @@ impl<M: Message> Engine<M> {
                 let shared = blueprint.shared_population(populations.next());
                 populations.insert(shared)
             });
-        let slots = blueprint.settle(spawn.count() as usize, born);
+        let slots = blueprint.settle(spawn.count() as usize, birth_time);
         let places = &mut self.shard().places;
         places.add_batch(first, parent, spawn, population, slots);
     }

@@ -40,7 +40,7 @@ impl<M: Message> Engine<M> {
             self.events.push((index, due));
         }
         let limit = shard.window.limit;
-        self.hold_back = self.window_end() > limit;
+        self.defer_late = self.window_end() > limit;
     }
 
     /// Returns the last instant of the window.
@@ -53,23 +53,23 @@ impl<M: Message> Engine<M> {
 
     /// Defers the events after the limit, which are not handled.
     #[cold]
-    fn hold_back(&mut self) {
+    fn defer_late(&mut self) {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The events are not part of
         // it.
         let shard = unsafe { &mut *self.shard };
         let (base, limit) = (shard.window.base, shard.window.limit);
-        let mut held = Vec::new();
+        let mut deferred = Vec::new();
         self.order.retain(|event| {
             // SAFETY: the event has not been moved out.
             let time = base + unsafe { (*event).label.offset() } as u64;
             if time > limit {
                 // SAFETY: the event is moved out once, because `order` does not retain it.
-                held.push((time, unsafe { StoredEvent::read(event, time) }));
+                deferred.push((time, unsafe { StoredEvent::read(event, time) }));
             }
             time <= limit
         });
-        for (time, event) in held {
-            shard.hold(time, &event.head);
+        for (time, event) in deferred {
+            shard.defer(time, &event.head);
             shard.never_happens(event);
         }
     }
@@ -84,14 +84,14 @@ impl<M: Message> Engine<M> {
     pub(super) fn run_events<P: Pause>(&mut self, pause: &P) {
         self.order.clear();
         if self.events.is_empty() {
-            self.hold_back = false;
+            self.defer_late = false;
             return;
         }
         for (_, buffer) in &self.events {
             self.order.add(buffer);
         }
-        if std::mem::take(&mut self.hold_back) {
-            self.hold_back();
+        if std::mem::take(&mut self.defer_late) {
+            self.defer_late();
         }
         if P::EVER && self.window_end() >= pause.before() {
             self.set_aside(pause);

@@ -344,11 +344,11 @@ impl<M: Message> Shard<M> {
             event,
             message: crate::contract::report::panic_text(panic),
         };
-        self.tell_panic(report, peer);
+        self.report_panic(report, peer);
     }
 
     /// Records a panic. The panic ends the run, unless the configuration lets runs survive panics of actors.
-    pub(super) fn tell_panic(&mut self, report: PanicReport, peer: Option<u32>) {
+    pub(super) fn report_panic(&mut self, report: PanicReport, peer: Option<u32>) {
         let who = report.who.as_u32();
         if self.settings.survives_panics && who != ROOT {
             return self.counters.survive(report, peer);

@@ -46,11 +46,11 @@ impl<M: Message> Shard<M> {
 
     /// Takes the event that has arrived, if it was not taken yet.
     #[inline(always)]
-    pub(in super::super) fn take_arrived(&mut self) -> Option<ScheduledEvent<M>> {
-        if self.turn.arrived.is_null() {
+    pub(in super::super) fn take_arrival(&mut self) -> Option<ScheduledEvent<M>> {
+        if self.turn.arrival.is_null() {
             return None;
         }
-        let event = std::mem::replace(&mut self.turn.arrived, std::ptr::null_mut());
+        let event = std::mem::replace(&mut self.turn.arrival, std::ptr::null_mut());
         // SAFETY: a non-null `arrived` points to an event that has not been moved out. It is null from here on, so the
         // event is moved out once.
         Some(unsafe { StoredEvent::read(event, self.turn.now) })
@@ -59,27 +59,27 @@ impl<M: Message> Shard<M> {
     /// Takes the event in the form for an actor that waits for any event.
     #[inline(always)]
     pub(in super::super) fn take_event(&mut self) -> Option<Event<M>> {
-        let arrived = self.turn.arrived;
-        // SAFETY: a non-null `arrived` points to an event that has not been moved out. It is null from here on, so the
+        let event = self.turn.arrival;
+        // SAFETY: a non-null `event` points to an event that has not been moved out. It is null from here on, so the
         // event is moved out once. A message has a body.
         unsafe {
-            if arrived.is_null() {
+            if event.is_null() {
                 return None;
             }
-            if !(*arrived).label.is_message() {
+            if !(*event).label.is_message() {
                 return self.take_other();
             }
-            self.turn.arrived = std::ptr::null_mut();
+            self.turn.arrival = std::ptr::null_mut();
             Some(Event::Message {
-                from: Addr((*arrived).label.from),
-                body: StoredEvent::body(arrived).read(),
+                from: Addr((*event).label.from),
+                body: StoredEvent::body(event).read(),
             })
         }
     }
 
     #[inline(never)]
     fn take_other(&mut self) -> Option<Event<M>> {
-        self.take_arrived().and_then(ScheduledEvent::for_actor)
+        self.take_arrival().and_then(ScheduledEvent::for_actor)
     }
 
     /// Advances to the next message of the same instant, if the receiver may take it.
@@ -98,23 +98,23 @@ impl<M: Message> Shard<M> {
     }
 
     /// Takes the event that has arrived, unless `except` is true for its head.
-    pub(in super::super) fn take_arrived_unless(
+    pub(in super::super) fn take_arrival_unless(
         &mut self,
         except: impl Fn(&Head) -> bool,
     ) -> Option<ScheduledEvent<M>> {
-        if self.turn.arrived.is_null() {
+        if self.turn.arrival.is_null() {
             return None;
         }
         // SAFETY: a non-null `arrived` points to an event that has not been moved out yet.
-        let head = unsafe { StoredEvent::head(self.turn.arrived, self.turn.now) };
+        let head = unsafe { StoredEvent::head(self.turn.arrival, self.turn.now) };
         if except(&head) {
             return None;
         }
-        self.take_arrived()
+        self.take_arrival()
     }
 
     /// Stashes an event of the actor being run.
-    pub(in super::super) fn keep(&mut self, event: ScheduledEvent<M>) {
+    pub(in super::super) fn stash_event(&mut self, event: ScheduledEvent<M>) {
         let mut list = self.header().stashed;
         self.stash.push(&mut list, event);
         self.header().stashed = list;

@@ -37,8 +37,8 @@ impl<M: Message> Shard<M> {
     ) -> impl Iterator<Item = ScheduledEvent<M>> + use<M> {
         let own = std::mem::take(&mut self.own).into_messages();
         let never = std::mem::take(&mut self.never);
-        let rest = std::mem::take(&mut self.rest);
+        let pending = std::mem::take(&mut self.pending);
         let own = own.map(|(_, event)| event);
-        own.chain(never).chain(rest).chain(self.stash.take_all())
+        own.chain(never).chain(pending).chain(self.stash.take_all())
     }
 }

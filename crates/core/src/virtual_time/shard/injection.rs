@@ -13,7 +13,7 @@ impl<M: Message> Shard<M> {
     #[cold]
     pub(in super::super) fn put_off(&mut self, timer: WindowTimer) {
         let event = timer.event(self.window.base, self.turn.me);
-        self.rest.push(event);
+        self.pending.push(event);
     }
 
     /// Injects a message without a sender, which arrives at `time`, after the pause. It follows all messages of actors
@@ -31,7 +31,7 @@ impl<M: Message> Shard<M> {
         let bits = self.settings.window_bits;
         if time >> bits == self.window.number {
             head.label.set_offset((time & ((1 << bits) - 1)) as u32);
-            self.rest.push(ScheduledEvent::with_body(head, body));
+            self.pending.push(ScheduledEvent::with_body(head, body));
         } else {
             self.schedule(time, ScheduledEvent::with_body(head, body));
         }
@@ -65,11 +65,11 @@ impl<M: Message> Shard<M> {
 
     /// Iterates over the times of all events that are neither in the ring nor in a wheel.
     pub(in super::super) fn pending(&self) -> impl Iterator<Item = u64> {
-        let rest = self.rest.iter();
-        let rest = rest.map(|event| self.window.base + event.head.offset() as u64);
+        let pending = self.pending.iter();
+        let pending = pending.map(|event| self.window.base + event.head.offset() as u64);
         let spawns = self.spawns.iter();
         let spawns = spawns.map(|spawn| spawn.time.saturating_add(self.settings.latency.min));
-        rest.chain(spawns)
+        pending.chain(spawns)
     }
 
     /// Returns the time of this actor's next event, as far as the shard knows it; O(pending events).
@@ -77,7 +77,7 @@ impl<M: Message> Shard<M> {
         let mut first = None;
         let mut see = |time: u64| first = Some(first.map_or(time, |first: u64| first.min(time)));
         let base = self.window.base;
-        for event in &self.rest {
+        for event in &self.pending {
             if event.head.to == actor {
                 see(base + event.head.offset() as u64);
             }

@@ -185,6 +185,6 @@ impl<M: Message> Shard<M> {
             event: "making its messages for ".to_owned(),
             message: panic_text(panic),
         };
-        self.tell_panic(report, Some(to));
+        self.report_panic(report, Some(to));
     }
 }

@@ -131,7 +131,7 @@ impl<M> Queues<M> {
         // SAFETY: a route leads to memory of this shard, or of a joined shard that this thread has borrowed. The memory
         // exists, and no other thread uses it while this shard is borrowed.
         unsafe {
-            if !(*buffer).has_room(StoredEvent::<M>::MOST) {
+            if !(*buffer).has_capacity(StoredEvent::<M>::MOST) {
                 self.grow_buffer(to, place);
             }
             &mut *buffer
@@ -171,7 +171,7 @@ impl<M> Queues<M> {
     ) {
         // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
         let buffer = unsafe { &mut *self.buffer(to, place) };
-        if N > 0 && buffer.has_room(N * size_of::<StoredEvent<M>>()) {
+        if N > 0 && buffer.has_capacity(N * size_of::<StoredEvent<M>>()) {
             // SAFETY: the chunk has space for all messages, and `N` is not 0.
             return unsafe { buffer.write_row(label, bodies) };
         }

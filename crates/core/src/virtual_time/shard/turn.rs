@@ -100,7 +100,7 @@ pub(in super::super) struct Turn<M> {
     /// The head of an event that was stashed, or that begins a new trace.
     pub(in super::super) resumed: Head,
     /// A pointer to the event that has arrived; null once the actor has taken it.
-    pub(in super::super) arrived: *mut StoredEvent<M>,
+    pub(in super::super) arrival: *mut StoredEvent<M>,
     /// The events that an async body may take by itself.
     pub(in super::super) upcoming: Upcoming<M>,
     /// The kind of the message last delivered.
@@ -126,7 +126,7 @@ impl<M> Turn<M> {
             header: scratch.header(),
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),
-            arrived: std::ptr::null_mut(),
+            arrival: std::ptr::null_mut(),
             upcoming: Upcoming::NONE,
             kind: 0,
             timers: WindowTimers::default(),

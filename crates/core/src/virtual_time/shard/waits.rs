@@ -322,12 +322,12 @@ impl<M> Shard<M> {
         let timers =
             |timer: &Timer| tokens.extend((timer.token >= Token::OWN).then_some(timer.token));
         self.queues.timers.for_each(timers);
-        let rest = self
-            .rest
+        let pending = self
+            .pending
             .iter()
             .filter(|event| event.head.kind() == Kind::Timer);
-        tokens.extend(rest.map(|event| event.head.cause.parent as u32));
-        tokens.extend(self.held.iter().map(|&(_, key)| key as u32));
+        tokens.extend(pending.map(|event| event.head.cause.parent as u32));
+        tokens.extend(self.deferred.iter().map(|&(_, key)| key as u32));
         tokens.extend(self.own.iter().map(|(_, token, _)| token));
         self.waits.note_in_use(tokens.into_iter());
     }

@@ -27,7 +27,7 @@ impl<M: Message> Simulation<M> {
         if seen.kind != TypeId::of::<A>() {
             return Err(InspectError::OtherType {
                 who,
-                is: seen.called,
+                is: seen.type_name,
                 asked: type_name::<A>(),
             });
         }

@@ -30,14 +30,14 @@ enum FirstExchange<M> {
 impl<M> Exchange<Cargo<M>> for FirstExchange<M> {
     fn exchange(
         &mut self,
-        vote: Reduction,
+        contribution: Reduction,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
         idle: impl FnMut() -> bool,
     ) -> Reduction {
         match self {
-            FirstExchange::Alone => Alone.exchange(vote, out, inbox, idle),
-            FirstExchange::Port(port) => port.exchange(vote, out, inbox, idle),
+            FirstExchange::Alone => Alone.exchange(contribution, out, inbox, idle),
+            FirstExchange::Port(port) => port.exchange(contribution, out, inbox, idle),
         }
     }
 

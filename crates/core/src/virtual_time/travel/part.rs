@@ -12,7 +12,7 @@ use super::{CodecError, Input, expect_end, get, put};
 use crate::contract::Spawn;
 use crate::contract::spawn::Names;
 use crate::virtual_time::actor_table::{NamedRange, ROUND, residue};
-use crate::virtual_time::shard::{Counters, Notes};
+use crate::virtual_time::shard::{ActorRecords, Counters};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
@@ -141,9 +141,9 @@ impl Extent {
 /// The index of a part.
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct Index {
-    pub(in super::super) noted: Noted,
+    pub(in super::super) data: PartData,
     pub(in super::super) groups: Vec<(SavedGroup, Vec<SavedPage>)>,
-    pub(in super::super) rests: Vec<SavedRest>,
+    pub(in super::super) page_data: Vec<SavedPageData>,
 }
 
 impl Index {
@@ -160,10 +160,10 @@ impl Index {
 
 /// Small data of a part that does not belong to single pages.
 #[derive(Serialize, Deserialize)]
-pub(in super::super) struct Noted {
+pub(in super::super) struct PartData {
     pub(in super::super) busy: bool,
     pub(in super::super) counters: Counters,
-    pub(in super::super) notes: Notes,
+    pub(in super::super) actor_records: ActorRecords,
     /// The names of removed actors.
     pub(in super::super) names: Vec<NamedRange>,
     /// Pages that get no more actors.
@@ -178,7 +178,7 @@ pub(in super::super) struct SavedOrigin {
     /// The name of the actors' kind.
     pub(in super::super) kind: String,
     /// The time at which the actors that have not begun will exist.
-    pub(in super::super) born: u64,
+    pub(in super::super) birth_time: u64,
     /// The parameters of the actors that have not begun, if there are any.
     pub(in super::super) parameters: Option<Vec<u8>>,
 }
@@ -217,7 +217,7 @@ pub(in super::super) struct SavedBatch {
 
 /// The saved data of a group of pages, except for the actors' states.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(in super::super) struct SavedRest {
+pub(in super::super) struct SavedPageData {
     /// The numbers of the pages modulo [`ROUND`]: all pages belong to one shard.
     pub(in super::super) residue: u16,
     /// The number of actors in batches that have begun and not ended.
@@ -228,43 +228,49 @@ pub(in super::super) struct SavedRest {
 
 /// A list of values in sequence.
 #[derive(Default)]
-pub(in super::super) struct Counted {
+pub(in super::super) struct EncodedList {
     pub(in super::super) count: u64,
     pub(in super::super) bytes: Vec<u8>,
 }
 
-/// A [`SavedRest`] that is being written.
+/// A [`SavedPageData`] that is being written.
 #[derive(Default)]
-pub(in super::super) struct Rest {
+pub(in super::super) struct PageDataBuffer {
     pub(in super::super) live: u32,
-    pub(in super::super) batches: Counted,
-    pub(in super::super) spawns: Counted,
-    pub(in super::super) events: Counted,
-    pub(in super::super) kept: Counted,
-    pub(in super::super) own: Counted,
+    pub(in super::super) batches: EncodedList,
+    pub(in super::super) spawns: EncodedList,
+    pub(in super::super) events: EncodedList,
+    pub(in super::super) stashed: EncodedList,
+    pub(in super::super) own: EncodedList,
 }
 
-/// The [`SavedRest`] of each residue class of pages, while a part is being written.
-pub(in super::super) struct Rests(Vec<Rest>);
+/// The [`SavedPageData`] of each residue class of pages, while a part is being written.
+pub(in super::super) struct PageDataBuffers(Vec<PageDataBuffer>);
 
-impl Rests {
-    pub(in super::super) fn new() -> Rests {
-        Rests((0..ROUND).map(|_| Rest::default()).collect())
+impl PageDataBuffers {
+    pub(in super::super) fn new() -> PageDataBuffers {
+        PageDataBuffers((0..ROUND).map(|_| PageDataBuffer::default()).collect())
     }
 
     /// Returns the data of the pages to which an actor belongs.
     #[inline]
-    pub(in super::super) fn of(&mut self, actor: u32) -> &mut Rest {
+    pub(in super::super) fn of(&mut self, actor: u32) -> &mut PageDataBuffer {
         &mut self.0[residue(actor)]
     }
 
     /// Writes all data.
-    pub(in super::super) fn write(self, to: &mut Vec<u8>) -> Vec<SavedRest> {
+    pub(in super::super) fn write(self, to: &mut Vec<u8>) -> Vec<SavedPageData> {
         let mut saved = Vec::new();
-        for (residue, rest) in (0..).zip(self.0) {
-            let Rest { live, .. } = rest;
+        for (residue, data) in (0..).zip(self.0) {
+            let PageDataBuffer { live, .. } = data;
             let begin = to.len();
-            let all = [rest.batches, rest.spawns, rest.events, rest.kept, rest.own];
+            let all = [
+                data.batches,
+                data.spawns,
+                data.events,
+                data.stashed,
+                data.own,
+            ];
             if all.iter().all(|one| one.count == 0) {
                 continue;
             }
@@ -273,7 +279,7 @@ impl Rests {
                 to.extend_from_slice(&one.bytes);
             }
             let contents = Extent::since(begin, to);
-            saved.push(SavedRest {
+            saved.push(SavedPageData {
                 residue,
                 live,
                 contents,

@@ -1,23 +1,23 @@
 //! The division of a saved run among shards, regardless of the number of shards that saved it.
 
-use super::part::{AnyPart, Extent, Noted, SavedGroup, SavedPage};
+use super::part::{AnyPart, Extent, PartData, SavedGroup, SavedPage};
 use super::{CodecError, Snapshot, SnapshotError};
 use crate::virtual_time::actor_table::{NamedRange, ROUND};
 use crate::virtual_time::addresses::PAGE_BITS;
-use crate::virtual_time::shard::{Counters, Notes};
+use crate::virtual_time::shard::{ActorRecords, Counters};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A location in a saved run: a part, and an extent in this part.
 #[derive(Clone)]
-pub(in super::super) struct Whereabouts {
+pub(in super::super) struct PartLocation {
     number: usize,
     part: AnyPart,
     extent: Extent,
 }
 
-impl Whereabouts {
+impl PartLocation {
     /// Reads the contents of the location.
     pub(in super::super) fn read(&self, into: &mut Vec<u8>) -> Result<(), SnapshotError> {
         let read = self.part.read(&self.extent, into);
@@ -34,18 +34,18 @@ impl Whereabouts {
 pub(in super::super) struct GroupShare {
     pub(in super::super) group: Arc<SavedGroup>,
     /// The pages by number.
-    pub(in super::super) pages: BTreeMap<u32, (SavedPage, Whereabouts)>,
+    pub(in super::super) pages: BTreeMap<u32, (SavedPage, PartLocation)>,
 }
 
 /// The share of one shard.
 #[derive(Default)]
 pub(in super::super) struct Share {
     pub(in super::super) groups: BTreeMap<u32, GroupShare>,
-    pub(in super::super) rests: Vec<Whereabouts>,
+    pub(in super::super) page_data: Vec<PartLocation>,
     pub(in super::super) closed: Vec<u32>,
     /// The process states that the parts contain.
     pub(in super::super) states: Vec<Vec<u8>>,
-    pub(in super::super) notes: Notes,
+    pub(in super::super) actor_records: ActorRecords,
     pub(in super::super) names: Vec<NamedRange>,
     pub(in super::super) counters: Option<Counters>,
     pub(in super::super) busy: bool,
@@ -65,12 +65,12 @@ pub(in super::super) fn shares(
     for (number, part) in (1..).zip(snapshot.stored()) {
         let corrupt = |error| SnapshotError::corrupt(number, error);
         let index = part.index().map_err(corrupt)?;
-        let whereabouts = |extent| Whereabouts {
+        let location = |extent| PartLocation {
             number,
             part: part.clone(),
             extent,
         };
-        deal_notes(index.noted, &mut shares, &owner);
+        deal_data(index.data, &mut shares, &owner);
         for (group, pages) in index.groups {
             let group = Arc::new(group);
             for page in pages {
@@ -91,19 +91,19 @@ pub(in super::super) fn shares(
                 if entry.group.origin.parameters.is_none() {
                     entry.group = Arc::clone(&group);
                 }
-                let place = (page, whereabouts(page.actors));
+                let place = (page, location(page.actors));
                 entry.pages.insert(page.page, place);
             }
         }
-        for rest in index.rests {
-            if u32::from(rest.residue) >= ROUND {
-                let residue = rest.residue.into();
+        for data in index.page_data {
+            if u32::from(data.residue) >= ROUND {
+                let residue = data.residue.into();
                 return Err(corrupt(CodecError::Number(residue, "number of pages")));
             }
-            let to = owner(u32::from(rest.residue) << PAGE_BITS);
-            shares[to].live += u64::from(rest.live);
+            let to = owner(u32::from(data.residue) << PAGE_BITS);
+            shares[to].live += u64::from(data.live);
             if wanted.contains(&to) {
-                shares[to].rests.push(whereabouts(rest.contents));
+                shares[to].page_data.push(location(data.contents));
             }
         }
     }
@@ -133,19 +133,19 @@ fn checked_page(page: u32) -> Result<u32, CodecError> {
     }
 }
 
-/// Distributes the notes of actors by address; the first shard gets all data that belongs to no actor.
-fn deal_notes(noted: Noted, shares: &mut [Share], owner: &impl Fn(u32) -> usize) {
-    let Noted {
+/// Distributes the records of actors by address; the first shard gets all data that belongs to no actor.
+fn deal_data(data: PartData, shares: &mut [Share], owner: &impl Fn(u32) -> usize) {
+    let PartData {
         busy,
         counters,
-        notes,
+        actor_records,
         names,
         closed,
         state,
-    } = noted;
-    let notes = notes.deal(shares.len(), owner);
-    for (share, notes) in shares.iter_mut().zip(notes) {
-        share.notes.add(notes);
+    } = data;
+    let actor_records = actor_records.deal(shares.len(), owner);
+    for (share, actor_records) in shares.iter_mut().zip(actor_records) {
+        share.actor_records.add(actor_records);
     }
     for page in closed {
         shares[owner(page << PAGE_BITS)].closed.push(page);

@@ -9,69 +9,73 @@ use serde::{Deserialize, Serialize};
 /// Data of single actors; see the [module](self). It is sorted by numbers, so that equal runs are
 /// saved as equal bytes.
 #[derive(Default, Serialize, Deserialize)]
-pub(in super::super) struct Notes {
+pub(in super::super) struct ActorRecords {
     waits: SavedWaits,
     /// The number of spawns that each actor has requested.
     pub(super) requests: Vec<(u32, u32)>,
     /// The arrival of the last message of each pair.
     pub(super) last: Vec<((u32, u32), u64)>,
     /// Events after the limit.
-    pub(super) held: Vec<(u64, u64)>,
+    pub(super) deferred: Vec<(u64, u64)>,
     /// The counts of received messages, by page.
     pub(super) received: Vec<(u32, Vec<u64>)>,
 }
 
-impl Notes {
-    /// Distributes the notes to shards; `owner` returns an actor's shard.
-    pub(in super::super) fn deal(self, shards: usize, owner: impl Fn(u32) -> usize) -> Vec<Notes> {
-        let own = || Notes {
+impl ActorRecords {
+    /// Distributes the records to shards; `owner` returns an actor's shard.
+    pub(in super::super) fn deal(
+        self,
+        shards: usize,
+        owner: impl Fn(u32) -> usize,
+    ) -> Vec<ActorRecords> {
+        let own = || ActorRecords {
             waits: self.waits.without_those_of_actors(),
-            ..Notes::default()
+            ..ActorRecords::default()
         };
-        let mut notes: Vec<Notes> = (0..shards).map(|_| own()).collect();
+        let mut records: Vec<ActorRecords> = (0..shards).map(|_| own()).collect();
         for key in self.waits.cancelled {
-            notes[owner((key >> 32) as u32)].waits.cancelled.push(key);
+            records[owner((key >> 32) as u32)].waits.cancelled.push(key);
         }
         for handle in self.waits.handles {
-            notes[owner(handle.actor)].waits.handles.push(handle);
+            records[owner(handle.actor)].waits.handles.push(handle);
         }
         for request in self.requests {
-            notes[owner(request.0)].requests.push(request);
+            records[owner(request.0)].requests.push(request);
         }
         for last in self.last {
-            notes[owner(last.0.0)].last.push(last);
+            records[owner(last.0.0)].last.push(last);
         }
-        for (time, key) in self.held {
+        for (time, key) in self.deferred {
             // Only a timer belongs to an actor; other events stay with the first shard.
             let shard = match key {
                 u64::MAX => 0,
                 key => owner((key >> 32) as u32),
             };
-            notes[shard].held.push((time, key));
+            records[shard].deferred.push((time, key));
         }
         for (page, counts) in self.received {
-            notes[owner(page << PAGE_BITS)]
+            records[owner(page << PAGE_BITS)]
                 .received
                 .push((page, counts));
         }
-        notes
+        records
     }
 
-    /// Adds the notes of another part.
-    pub(in super::super) fn add(&mut self, mut other: Notes) {
+    /// Adds the records of another part.
+    pub(in super::super) fn add(&mut self, mut other: ActorRecords) {
         self.waits.add(other.waits);
         self.requests.append(&mut other.requests);
         self.last.append(&mut other.last);
-        self.held.append(&mut other.held);
+        self.deferred.append(&mut other.deferred);
         self.received.append(&mut other.received);
     }
 }
 
 impl<M: Message> Shard<M> {
-    /// Returns the notes of this shard.
-    pub(in super::super) fn notes(&self) -> Notes {
-        let mut notes = Notes {
-            held: self.held.clone(),
+    /// Returns the records of this shard.
+    pub(in super::super) fn actor_records(&self) -> ActorRecords {
+        let mut records = ActorRecords {
+            deferred: self.deferred.clone(),
             requests: self.requests.iter().map(|(&who, &n)| (who, n)).collect(),
             last: self.last.iter().map(|(&pair, &at)| (pair, at)).collect(),
             received: (0..)
@@ -81,25 +85,25 @@ impl<M: Message> Shard<M> {
                 .collect(),
             waits: self.waits.save(),
         };
-        notes.held.sort_unstable();
-        notes.requests.sort_unstable();
-        notes.last.sort_unstable();
-        notes
+        records.deferred.sort_unstable();
+        records.requests.sort_unstable();
+        records.last.sort_unstable();
+        records
     }
 
-    /// Replaces all notes by restored ones.
-    pub(in super::super) fn take_over(&mut self, notes: Notes) {
-        let pages = notes.received.iter().map(|(page, _)| *page as usize + 1);
+    /// Replaces all records by restored ones.
+    pub(in super::super) fn take_over(&mut self, records: ActorRecords) {
+        let pages = records.received.iter().map(|(page, _)| *page as usize + 1);
         self.counters
             .received
             .resize_with(pages.max().unwrap_or(0), Vec::new);
-        for (page, counts) in &notes.received {
+        for (page, counts) in &records.received {
             self.counters.received[*page as usize].clone_from(counts);
         }
-        self.held.clone_from(&notes.held);
-        self.requests = notes.requests.iter().copied().collect();
-        self.last = notes.last.iter().copied().collect();
-        self.waits = Waits::restore(&notes.waits);
+        self.deferred.clone_from(&records.deferred);
+        self.requests = records.requests.iter().copied().collect();
+        self.last = records.last.iter().copied().collect();
+        self.waits = Waits::restore(&records.waits);
     }
 
     /// Iterates over the messages of actors to themselves that wait for their timers, by actor and
