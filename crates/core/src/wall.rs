@@ -32,6 +32,7 @@ mod mailbox_entry;
 mod overflow_count;
 mod pool;
 mod records;
+mod remains;
 mod run_handle;
 mod runtime;
 mod stack;
@@ -44,5 +45,4 @@ mod threads;
 mod timers;
 #[cfg(feature = "tokio")]
 mod tokio;
-mod unfinished;
 mod wakes;

@@ -205,11 +205,11 @@ impl<C> Supervisor<C> {
         };
         let mut restarts = Restarts::new(self.policy);
         self.start(&mut children).await;
-        let mut flow = children.tell(&mut code, Supervised::Started);
+        let mut flow = children.report(&mut code, Supervised::Started);
         while flow == Flow::Continue && children.states.contains(&State::Running) {
             let event = children.cx.recv().await;
             let Some((child, reason)) = children.ended(&event) else {
-                flow = children.tell(&mut code, Supervised::Event(event));
+                flow = children.report(&mut code, Supervised::Event(event));
                 continue;
             };
             children.states[child] = State::Done;
@@ -237,7 +237,7 @@ impl<C> Supervisor<C> {
                 children.cx.sleep(rest).await;
             }
             self.start(&mut children).await;
-            flow = children.tell(&mut code, Supervised::Started);
+            flow = children.report(&mut code, Supervised::Started);
         }
         children.stop(0).await;
     }
@@ -286,7 +286,7 @@ async fn begin<M: Message, C: AsyncContext<M>>(
 }
 
 impl<M: Message, C: AsyncContext<M>> Children<M, C> {
-    fn tell(
+    fn report(
         &mut self,
         code: &mut impl FnMut(&mut C, &[Addr], Supervised<M>) -> Flow,
         what: Supervised<M>,

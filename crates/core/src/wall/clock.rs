@@ -24,7 +24,7 @@ const AT_ONCE: usize = 256;
 /// The clock of a run; see the [module](self).
 pub(crate) struct Clock<M> {
     start: Instant,
-    keeper: ClockWaiter,
+    waiter: ClockWaiter,
     wakes: Wakes,
     agenda: Mutex<Agenda<M>>,
 }
@@ -42,7 +42,7 @@ struct Deadline<M> {
     due: Time,
     order: u64,
     to: Addr,
-    letter: MailboxEntry<M>,
+    entry: MailboxEntry<M>,
 }
 
 impl<M> Clock<M> {
@@ -55,7 +55,7 @@ impl<M> Clock<M> {
         };
         Clock {
             start: Instant::now(),
-            keeper: ClockWaiter::new(),
+            waiter: ClockWaiter::new(),
             wakes: Wakes::new(),
             agenda: Mutex::new(agenda),
         }
@@ -81,7 +81,7 @@ impl<M> Clock<M> {
     /// Wakes a task at the time `due`; `now` is the current time.
     pub(crate) fn wake_at(&self, due: Time, now: Time, task: Waker) -> Wake {
         let wake = self.wakes.add(due, now, task);
-        self.keeper.tell(due);
+        self.waiter.notify(due);
         wake
     }
 
@@ -91,7 +91,7 @@ impl<M> Clock<M> {
     }
 
     /// Schedules the delivery of this message at this time.
-    pub(crate) fn deliver_at(&self, due: Time, to: Addr, letter: MailboxEntry<M>) {
+    pub(crate) fn deliver_at(&self, due: Time, to: Addr, entry: MailboxEntry<M>) {
         let mut agenda = self.agenda();
         if agenda.over {
             return;
@@ -103,10 +103,10 @@ impl<M> Clock<M> {
             due,
             order,
             to,
-            letter,
+            entry,
         });
         drop(agenda);
-        self.keeper.tell(due);
+        self.waiter.notify(due);
     }
 
     /// Returns the number of messages that are still to be delivered.
@@ -120,10 +120,10 @@ impl<M> Clock<M> {
         agenda.over = true;
         let left = std::mem::take(&mut agenda.deadlines);
         drop(agenda);
-        self.keeper.tell(Time::ZERO);
+        self.waiter.notify(Time::ZERO);
         self.wakes.clear();
         left.into_iter()
-            .map(|Deadline { to, letter, .. }| (to, letter))
+            .map(|Deadline { to, entry, .. }| (to, entry))
     }
 
     /// Does the scheduled work when it is due, until [`Clock::stop`]. Calls `look` every few milliseconds.
@@ -136,14 +136,14 @@ impl<M> Clock<M> {
                 look(now);
                 next_look = now.after(LOOK);
             }
-            self.keeper.look();
+            self.waiter.look();
             let next = self.wakes.take_due(now, &mut tasks);
             tasks.drain(..).for_each(Waker::wake);
             let Ok(first) = self.deliver_due(now, &deliver) else {
                 return;
             };
             let until = first.into_iter().chain(next).fold(next_look, Time::min);
-            self.keeper.sleep(until, until.since(self.now()));
+            self.waiter.sleep(until, until.since(self.now()));
         }
     }
 
@@ -165,8 +165,8 @@ impl<M> Clock<M> {
             }
             let deadline = agenda.deadlines.pop();
             drop(agenda);
-            if let Some(Deadline { to, letter, .. }) = deadline {
-                deliver(to, letter);
+            if let Some(Deadline { to, entry, .. }) = deadline {
+                deliver(to, entry);
                 self.agenda().delayed -= 1;
             }
         }

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub(super) struct ClockWaiter {
     /// The end of the sleep; work that is due later does not wake the thread.
     until: AtomicU64,
-    told: Mutex<bool>,
+    notified: Mutex<bool>,
     changed: Condvar,
 }
 
@@ -27,7 +27,7 @@ impl ClockWaiter {
     pub(super) fn new() -> ClockWaiter {
         ClockWaiter {
             until: AtomicU64::new(u64::MAX),
-            told: Mutex::new(false),
+            notified: Mutex::new(false),
             changed: Condvar::new(),
         }
     }
@@ -40,22 +40,22 @@ impl ClockWaiter {
     /// Sleeps until `until`, for `pause`, or until earlier work wakes it, which may have happened since the
     /// announcement.
     pub(super) fn sleep(&self, until: Time, pause: Duration) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*told {
+        let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*notified {
             self.until.store(until.0, Relaxed);
-            told = match self.changed.wait_timeout(told, pause) {
-                Ok((told, _)) => told,
+            notified = match self.changed.wait_timeout(notified, pause) {
+                Ok((notified, _)) => notified,
                 Err(poisoned) => poisoned.into_inner().0,
             };
         }
-        *told = false;
+        *notified = false;
     }
 
     /// Announces added work with this due time.
-    pub(super) fn tell(&self, due: Time) {
+    pub(super) fn notify(&self, due: Time) {
         if due.0 < self.until.load(Relaxed) {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if !std::mem::replace(&mut *told, true) {
+            let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+            if !std::mem::replace(&mut *notified, true) {
                 self.changed.notify_one();
             }
         }
@@ -78,7 +78,7 @@ mod loom {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let keeper = Arc::new(ClockWaiter::new());
+            let waiter = Arc::new(ClockWaiter::new());
             let shards: Vec<_> = added
                 .iter()
                 .map(|_| Arc::new(Mutex::new(Vec::new())))
@@ -87,11 +87,11 @@ mod loom {
                 .iter()
                 .zip(added)
                 .map(|(shard, added)| {
-                    let (keeper, shard) = (Arc::clone(&keeper), Arc::clone(shard));
+                    let (waiter, shard) = (Arc::clone(&waiter), Arc::clone(shard));
                     thread::spawn(move || {
                         for &due in *added {
                             shard.lock().unwrap().push(due);
-                            keeper.tell(Time(due));
+                            waiter.notify(Time(due));
                         }
                     })
                 })
@@ -99,14 +99,14 @@ mod loom {
             let mut left: usize = added.iter().map(|added| added.len()).sum();
             let mut until = 10;
             loop {
-                keeper.look();
+                waiter.look();
                 for shard in &shards {
                     left -= std::mem::take(&mut *shard.lock().unwrap()).len();
                 }
                 if left == 0 {
                     break;
                 }
-                keeper.sleep(Time(until), Duration::MAX);
+                waiter.sleep(Time(until), Duration::MAX);
                 until = 20;
             }
             for adder in adders {
@@ -116,7 +116,7 @@ mod loom {
     }
 
     #[test]
-    fn the_keeper_is_told_of_whatever_is_earlier_than_its_sleep() {
+    fn work_due_before_the_end_of_the_sleep_wakes_the_waiter() {
         keeper_finds_all(&[&[5]]);
         keeper_finds_all(&[&[5, 4]]);
         keeper_finds_all(&[&[5, 15]]);

@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
-use waits::{Look, is_of};
+use waits::{SearchScope, is_of};
 
 /// The number of events that an actor handles without a wait before other actors may run.
 const TURN: u32 = 512;
@@ -159,7 +159,7 @@ impl<M: Message> WallContext<M> {
     // Sending.
 
     #[inline]
-    fn letter(&mut self, body: M, answers: SpanId, asks: Asks) -> MailboxEntry<M> {
+    fn entry(&mut self, body: M, answers: SpanId, asks: Asks) -> MailboxEntry<M> {
         if self.sendings == u32::MAX {
             let (who, time) = (self.me, self.now);
             self.system.finish(End::TooManySends { who, time });
@@ -174,10 +174,10 @@ impl<M: Message> WallContext<M> {
     }
 
     #[inline]
-    fn dispatch(&mut self, to: Addr, mut letter: MailboxEntry<M>) -> SpanId {
-        let span = letter.span;
-        letter.epoch = self.system.counters.sent(1);
-        self.post(to, iter::once(letter));
+    fn dispatch(&mut self, to: Addr, mut entry: MailboxEntry<M>) -> SpanId {
+        let span = entry.span;
+        entry.epoch = self.system.counters.sent(1);
+        self.post(to, iter::once(entry));
         span
     }
 
@@ -211,9 +211,9 @@ impl<M: Message> WallContext<M> {
                 first: Addr(range.first),
                 count: range.count,
             };
-            let mut letter = MailboxEntry::system(event, self.now);
-            letter.epoch = self.system.counters.sent(1);
-            self.batch.push_back(letter);
+            let mut entry = MailboxEntry::system(event, self.now);
+            entry.epoch = self.system.counters.sent(1);
+            self.batch.push_back(entry);
         }
         request
     }
@@ -249,8 +249,8 @@ impl<M: Message> Context<M> for WallContext<M> {
 
     #[inline]
     fn send(&mut self, to: Addr, body: M) -> SpanId {
-        let letter = self.letter(body, SpanId::NONE, Asks::None);
-        self.dispatch(to, letter)
+        let entry = self.entry(body, SpanId::NONE, Asks::None);
+        self.dispatch(to, entry)
     }
 
     fn send_all<const N: usize>(&mut self, to: Addr, bodies: [M; N]) {
@@ -264,7 +264,7 @@ impl<M: Message> Context<M> for WallContext<M> {
         let before = std::mem::replace(&mut self.sendings, last);
         let (from, sent, trace) = (self.me, self.now, self.trace);
         let epoch = self.system.counters.sent(N as u64);
-        let letter = |(index, body)| MailboxEntry {
+        let entry = |(index, body)| MailboxEntry {
             epoch,
             ..MailboxEntry::message(
                 SpanId::new(from, before + 1 + index as u32),
@@ -273,7 +273,7 @@ impl<M: Message> Context<M> for WallContext<M> {
                 trace,
             )
         };
-        self.post(to, bodies.into_iter().enumerate().map(letter));
+        self.post(to, bodies.into_iter().enumerate().map(entry));
     }
 
     fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId {
@@ -284,33 +284,33 @@ impl<M: Message> Context<M> for WallContext<M> {
         if delay.is_zero() {
             return self.send(to, body);
         }
-        let letter = self.letter(body, SpanId::NONE, Asks::None);
-        let span = letter.span;
+        let entry = self.entry(body, SpanId::NONE, Asks::None);
+        let span = entry.span;
         self.system
             .clock
-            .deliver_at(self.system.clock.now().after(delay), to, letter);
+            .deliver_at(self.system.clock.now().after(delay), to, entry);
         span
     }
 
     fn send_self(&mut self, body: M) -> SpanId {
-        let mut letter = self.letter(body, SpanId::NONE, Asks::None);
-        letter.epoch = self.system.counters.sent(1);
-        let span = letter.span;
-        self.batch.push_back(letter);
+        let mut entry = self.entry(body, SpanId::NONE, Asks::None);
+        entry.epoch = self.system.counters.sent(1);
+        let span = entry.span;
+        self.batch.push_back(entry);
         span
     }
 
     fn request(&mut self, to: Addr, body: M) -> SpanId {
-        let letter = self.letter(body, SpanId::NONE, Asks::Sender);
-        self.dispatch(to, letter)
+        let entry = self.entry(body, SpanId::NONE, Asks::Sender);
+        self.dispatch(to, entry)
     }
 
     fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId {
-        let letter = MailboxEntry {
+        let entry = MailboxEntry {
             parent: reply_handle.request,
-            ..self.letter(body, reply_handle.request, Asks::None)
+            ..self.entry(body, reply_handle.request, Asks::None)
         };
-        self.dispatch(reply_handle.to, letter)
+        self.dispatch(reply_handle.to, entry)
     }
 
     fn timer(&mut self, after: Duration, token: Token) {
@@ -366,15 +366,15 @@ impl<M: Message> Context<M> for WallContext<M> {
 
 impl<M: Message> AsyncContext<M> for WallContext<M> {
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
-        let mut look = Look::AtKept;
+        let mut scope = SearchScope::StashFirst;
         poll_fn(move |task| {
-            if let Some(letter) = self.next_arrived() {
-                return Poll::Ready(self.hand_out(letter));
+            if let Some(entry) = self.next_arrived() {
+                return Poll::Ready(self.hand_out(entry));
             }
-            self.begin_untimed(look);
-            let any = |letter: &MailboxEntry<M>| !letter.is_own();
-            let letter = self.poll_letter(WaitReason::Message, &any, &mut look, task);
-            letter.map(|letter| self.hand_out(letter))
+            self.begin_untimed(scope);
+            let any = |entry: &MailboxEntry<M>| !entry.is_own();
+            let entry = self.poll_entry(WaitReason::Message, &any, &mut scope, task);
+            entry.map(|entry| self.hand_out(entry))
         })
     }
 
@@ -384,20 +384,20 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send {
         let me = self.me;
-        let wanted = move |letter: &MailboxEntry<M>| {
-            !letter.is_own() && wanted(&letter.event, &letter.envelope(me))
+        let wanted = move |entry: &MailboxEntry<M>| {
+            !entry.is_own() && wanted(&entry.event, &entry.envelope(me))
         };
-        let mut look = Look::AtKept;
+        let mut scope = SearchScope::StashFirst;
         poll_fn(move |task| {
-            self.begin_untimed(look);
-            let letter = self.poll_letter(why, &wanted, &mut look, task);
-            letter.map(|letter| self.hand_out(letter))
+            self.begin_untimed(scope);
+            let entry = self.poll_entry(why, &wanted, &mut scope, task);
+            entry.map(|entry| self.hand_out(entry))
         })
     }
 
     async fn yield_now(&mut self) {
-        poll_fn(|task| self.poll_room(task)).await;
-        self.ledger.tell(&self.system.counters);
+        poll_fn(|task| self.poll_capacity(task)).await;
+        self.ledger.flush(&self.system.counters);
         let mut yielded = false;
         poll_fn(|task| {
             if std::mem::replace(&mut yielded, true) {
@@ -410,7 +410,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
     }
 
     async fn settle(&mut self) {
-        poll_fn(|task| self.poll_room(task)).await;
+        poll_fn(|task| self.poll_capacity(task)).await;
         // Only one actor settles at a time, because there are only two epochs.
         let mut pause = FIRST_PAUSE;
         while self
@@ -427,7 +427,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         let mut pause = FIRST_PAUSE;
         loop {
             self.pause(pause).await;
-            self.ledger.tell(&self.system.counters);
+            self.ledger.flush(&self.system.counters);
             if self.system.counters.is_settled(old) {
                 break;
             }
@@ -456,14 +456,14 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         let token = self.own_token();
         self.timer(within, token);
         let (me, over) = (self.me, LibraryWait::Sleep(token, Time::MAX));
-        let wanted = move |letter: &MailboxEntry<M>| {
-            is_of(letter, over) || !letter.is_own() && wanted(&letter.event, &letter.envelope(me))
+        let wanted = move |entry: &MailboxEntry<M>| {
+            is_of(entry, over) || !entry.is_own() && wanted(&entry.event, &entry.envelope(me))
         };
-        let mut look = Look::AtKept;
+        let mut scope = SearchScope::StashFirst;
         let this = &mut *self;
         let event = poll_fn(move |task| {
-            let letter = this.poll_letter(why, &wanted, &mut look, task);
-            letter.map(|letter| this.hand_out(letter))
+            let entry = this.poll_entry(why, &wanted, &mut scope, task);
+            entry.map(|entry| this.hand_out(entry))
         })
         .await;
         self.timers.forget_own();
@@ -474,8 +474,8 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
     }
 
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId {
-        let letter = self.letter(body, SpanId::NONE, Asks::Wait);
-        self.dispatch(to, letter)
+        let entry = self.entry(body, SpanId::NONE, Asks::Wait);
+        self.dispatch(to, entry)
     }
 
     fn wait_own(
@@ -483,18 +483,18 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         why: WaitReason,
         own: LibraryWait,
     ) -> impl Future<Output = Event<M>> + Send {
-        let wanted = move |letter: &MailboxEntry<M>| is_of(letter, own);
-        let mut look = Look::AtNew;
+        let wanted = move |entry: &MailboxEntry<M>| is_of(entry, own);
+        let mut scope = SearchScope::New;
         poll_fn(move |task| {
             if own.timer().is_none() {
-                self.begin_untimed(look);
+                self.begin_untimed(scope);
             }
-            let letter = self.poll_letter(why, &wanted, &mut look, task);
-            letter.map(|letter| {
+            let entry = self.poll_entry(why, &wanted, &mut scope, task);
+            entry.map(|entry| {
                 if own.timer().is_some() {
                     self.timers.forget_own();
                 }
-                self.hand_out(letter)
+                self.hand_out(entry)
             })
         })
     }

@@ -224,11 +224,11 @@ impl Ledger {
     }
 
     /// Reports to the counters, and starts from zero.
-    pub(crate) fn tell(&mut self, counters: &Counters) {
-        self.tell_to(counters.mine());
+    pub(crate) fn flush(&mut self, counters: &Counters) {
+        self.flush_to(counters.mine());
     }
 
-    fn tell_to(&mut self, mine: Mine<'_>) {
+    fn flush_to(&mut self, mine: Mine<'_>) {
         self.report_delivered(mine);
         if self.timers > 0 {
             mine.add(|shard| &shard.timers, self.timers.into(), Relaxed);
@@ -262,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_of_many_kinds_are_told_apart() {
+    fn deliveries_of_many_kinds_are_counted_separately() {
         let counters = Counters::new(40);
         let mut ledger = Ledger::default();
         for kind in [3, 3, 39, 16, 3] {
             ledger.delivered(kind, &counters);
         }
-        ledger.tell(&counters);
+        ledger.flush(&counters);
         assert_eq!(
             [3, 16, 39, 0].map(|kind| counters.delivered(kind)),
             [3, 1, 1, 0]

@@ -97,7 +97,7 @@ fn launch<M: Message>(
     context::spawn_root(&system, scenario);
     system.clock.keep(
         |now| system.watch(now),
-        |to, letter| system.post_delayed(to, letter),
+        |to, entry| system.post_delayed(to, entry),
     );
     let over = system.clock.now();
     shut(&system);

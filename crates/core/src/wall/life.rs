@@ -92,12 +92,12 @@ fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
         Exit::Panicked { at, message } => (Reason::Panicked, Some((at, message))),
         Exit::Abandoned => return,
     };
-    let unfinished = lock(&system.unfinished).remove(&who).unwrap_or_default();
+    let remains = lock(&system.remains).remove(&who).unwrap_or_default();
     let report = panic.map(|(at, message)| PanicReport {
         who,
         name: system.name(who),
         time: system.clock.now(),
-        event: match unfinished.handled {
+        event: match remains.handled {
             handled if handled.is_empty() => at.to_owned(),
             handled => handled,
         },
@@ -112,8 +112,8 @@ fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
             None => End::Completed,
         });
     }
-    let closed = system.close(who, reason, unfinished.unread);
-    system.tell_end(who, closed);
+    let closed = system.close(who, reason, remains.unread);
+    system.report_end(who, closed);
 }
 
 /// A body that is polled until it ends, is stopped, or the run is over.
@@ -184,8 +184,8 @@ impl<M: Message, B: Future<Output = ()>> Body<'_, M, B> {
         cell.polled.store(true, Relaxed);
         StartQueue::begin_step();
         let polled = catch_unwind(AssertUnwindSafe(|| future.poll(&mut relayed)));
-        if let Some(noted) = system.nursery.end_step() {
-            system.begin(noted);
+        if let Some(queued) = system.start_queue.end_step() {
+            system.begin(queued);
         }
         cell.polled.store(false, Relaxed);
         match polled {

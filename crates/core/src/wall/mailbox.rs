@@ -43,7 +43,7 @@ pub(crate) struct Mailbox<M> {
 }
 
 struct Inner<M> {
-    letters: VecDeque<MailboxEntry<M>>,
+    entries: VecDeque<MailboxEntry<M>>,
     /// The number of entries that are messages.
     messages: usize,
     closed: bool,
@@ -70,22 +70,22 @@ impl<M> Inner<M> {
         wait: bool,
     ) -> Result<usize, MailboxRefusal<M>> {
         if !self.closed {
-            self.letters.reserve(row.len());
+            self.entries.reserve(row.len());
         }
         let mut over = 0;
-        for letter in row {
+        for entry in row {
             if self.closed {
-                return Err(MailboxRefusal::Closed(letter));
+                return Err(MailboxRefusal::Closed(entry));
             }
             if self.messages >= capacity {
-                match letter.event {
+                match entry.event {
                     Event::Message { from, .. } if wait => self.over.push(from),
-                    _ => return Err(MailboxRefusal::Full(letter)),
+                    _ => return Err(MailboxRefusal::Full(entry)),
                 }
                 over += 1;
             }
-            self.messages += usize::from(letter.is_message());
-            self.letters.push_back(letter);
+            self.messages += usize::from(entry.is_message());
+            self.entries.push_back(entry);
         }
         Ok(over)
     }
@@ -93,7 +93,7 @@ impl<M> Inner<M> {
     /// Returns the waker to call after entries were put in.
     #[inline]
     fn awaited(&mut self) -> Option<Waker> {
-        if self.waiting && !self.letters.is_empty() {
+        if self.waiting && !self.entries.is_empty() {
             self.waiting = false;
             self.waker()
         } else {
@@ -111,7 +111,7 @@ impl<M> Mailbox<M> {
     pub(crate) fn new() -> Mailbox<M> {
         Mailbox {
             inner: Mutex::new(Inner {
-                letters: VecDeque::new(),
+                entries: VecDeque::new(),
                 messages: 0,
                 closed: false,
                 waiting: false,
@@ -151,19 +151,19 @@ impl<M> Mailbox<M> {
     }
 
     /// Puts an entry in, even above the capacity; returns it if the mailbox is closed.
-    pub(crate) fn push_always(&self, letter: MailboxEntry<M>) -> Result<(), MailboxEntry<M>> {
-        match self.push(&mut iter::once(letter), usize::MAX, false) {
+    pub(crate) fn push_always(&self, entry: MailboxEntry<M>) -> Result<(), MailboxEntry<M>> {
+        match self.push(&mut iter::once(entry), usize::MAX, false) {
             Ok(_) => Ok(()),
-            Err(MailboxRefusal::Full(letter) | MailboxRefusal::Closed(letter)) => Err(letter),
+            Err(MailboxRefusal::Full(entry) | MailboxRefusal::Closed(entry)) => Err(entry),
         }
     }
 
     /// Removes the oldest message, to free capacity.
     pub(crate) fn pop_oldest(&self) -> Option<MailboxEntry<M>> {
         let mut inner = self.lock();
-        let oldest = inner.letters.iter().position(MailboxEntry::is_message)?;
+        let oldest = inner.entries.iter().position(MailboxEntry::is_message)?;
         inner.messages -= 1;
-        inner.letters.remove(oldest)
+        inner.entries.remove(oldest)
     }
 
     /// Moves all entries to the end of `batch`, and the senders of those above the capacity to `released`. If
@@ -177,12 +177,12 @@ impl<M> Mailbox<M> {
         receiver: Option<&Waker>,
     ) -> bool {
         let mut inner = self.lock();
-        if inner.letters.is_empty() {
+        if inner.entries.is_empty() {
             inner.waiting = true;
             let before = std::mem::replace(&mut inner.receiver, receiver.cloned());
             // An idle actor needs only one of the two queues.
-            if batch.is_empty() && batch.capacity() > inner.letters.capacity() {
-                std::mem::swap(batch, &mut inner.letters);
+            if batch.is_empty() && batch.capacity() > inner.entries.capacity() {
+                std::mem::swap(batch, &mut inner.entries);
             }
             drop(inner);
             drop(before);
@@ -192,9 +192,9 @@ impl<M> Mailbox<M> {
             return false;
         }
         if batch.is_empty() {
-            std::mem::swap(batch, &mut inner.letters);
+            std::mem::swap(batch, &mut inner.entries);
         } else {
-            batch.append(&mut inner.letters);
+            batch.append(&mut inner.entries);
         }
         released.append(&mut inner.over);
         inner.messages = 0;
@@ -231,7 +231,7 @@ impl<M> Mailbox<M> {
         let mut inner = self.lock();
         inner.closed = true;
         let wakers = (inner.task.take(), inner.receiver.take());
-        let left = std::mem::take(&mut inner.letters);
+        let left = std::mem::take(&mut inner.entries);
         let released = std::mem::take(&mut inner.over);
         drop(inner);
         drop(wakers);
@@ -259,7 +259,7 @@ mod loom {
         }
     }
 
-    fn letter(from: u32, body: u32) -> MailboxEntry<u32> {
+    fn entry(from: u32, body: u32) -> MailboxEntry<u32> {
         let event = Event::Message {
             from: Addr(from),
             body,
@@ -278,10 +278,10 @@ mod loom {
             let senders = [(1, again), (2, 0)].map(|(from, again)| {
                 let mailbox = Arc::clone(&mailbox);
                 thread::spawn(move || {
-                    let mut row = [letter(from, 1), letter(from, 2)].into_iter();
+                    let mut row = [entry(from, 1), entry(from, 2)].into_iter();
                     let mut over = mailbox.push(&mut row, capacity, true).unwrap();
                     for more in 0..again {
-                        let mut row = [letter(from, 3 + more)].into_iter();
+                        let mut row = [entry(from, 3 + more)].into_iter();
                         over += mailbox.push(&mut row, capacity, true).unwrap();
                     }
                     over
@@ -325,7 +325,7 @@ mod loom {
             let sender = {
                 let (mailbox, went_in) = (Arc::clone(&mailbox), Arc::clone(&went_in));
                 thread::spawn(move || {
-                    let mut row = [letter(1, 1), letter(1, 2)].into_iter();
+                    let mut row = [entry(1, 1), entry(1, 2)].into_iter();
                     match mailbox.push(&mut row, 1, true) {
                         Ok(over) => {
                             assert_eq!(over, 1);

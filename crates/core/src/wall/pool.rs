@@ -37,7 +37,7 @@ pub(super) struct Crew {
 enum Work {
     Poll(Arc<Job>),
     /// Contains no job; makes a worker check whether it must quit.
-    Look,
+    Recheck,
 }
 
 /// An actor's life in the pool.
@@ -117,7 +117,7 @@ impl Crew {
         self.quit.store(true, Relaxed);
         for _ in &self.workers {
             // An error is impossible, because this thread holds a receiver.
-            let _ = self.ready.send(Work::Look);
+            let _ = self.ready.send(Work::Recheck);
         }
         for worker in self.workers {
             // A worker catches the panics of actors, and has no panics of its own.

@@ -23,7 +23,7 @@ enum Step {
     /// The thread is polling a body.
     Begun,
     /// The thread is polling a body, and has queued actors in this step.
-    Noted,
+    Queued,
 }
 
 thread_local! {
@@ -53,8 +53,8 @@ impl StartQueue {
     /// Records that the body was polled. Returns the actors to start now.
     #[inline]
     pub(super) fn end_step(&self) -> Option<Vec<Addr>> {
-        let noted = STEP.replace(Step::None) == Step::Noted;
-        noted
+        let queued = STEP.replace(Step::None) == Step::Queued;
+        queued
             .then(|| self.take(thread_slot::mine().index))
             .flatten()
     }
@@ -64,13 +64,13 @@ impl StartQueue {
         if STEP.get() == Step::None {
             return Some(vec![who]);
         }
-        STEP.set(Step::Noted);
-        let mut noted = lock(&self.shards[thread_slot::mine().index]);
-        if noted.capacity() == 0 {
-            noted.reserve_exact(BATCH);
+        STEP.set(Step::Queued);
+        let mut queued = lock(&self.shards[thread_slot::mine().index]);
+        if queued.capacity() == 0 {
+            queued.reserve_exact(BATCH);
         }
-        noted.push(who);
-        (noted.len() >= BATCH).then(|| std::mem::take(&mut *noted))
+        queued.push(who);
+        (queued.len() >= BATCH).then(|| std::mem::take(&mut *queued))
     }
 
     /// Takes all queued actors.
@@ -79,7 +79,7 @@ impl StartQueue {
     }
 
     fn take(&self, shard: usize) -> Option<Vec<Addr>> {
-        let mut noted = lock(&self.shards[shard]);
-        (!noted.is_empty()).then(|| std::mem::take(&mut *noted))
+        let mut queued = lock(&self.shards[shard]);
+        (!queued.is_empty()).then(|| std::mem::take(&mut *queued))
     }
 }

@@ -9,10 +9,10 @@ use super::mailbox::MailboxRefusal;
 use super::mailbox_entry::{Asks, MailboxEntry};
 use super::pool::Handle;
 use super::records::Records;
+use super::remains::ActorRemains;
 use super::runtime::Runtime;
 use super::start_queue::StartQueue;
 use super::table::Table;
-use super::unfinished::Unfinished;
 use crate::contract::spawn::{Names, Spawn};
 use crate::contract::{
     Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Probes, Time,
@@ -35,7 +35,7 @@ pub(crate) struct System<M: Message> {
     /// The groups by first address. The addresses are stored beside the groups, so that a search does not
     /// access the groups.
     groups: Mutex<Vec<(u32, Arc<Group<M>>)>>,
-    pub(super) nursery: StartQueue,
+    pub(super) start_queue: StartQueue,
     /// True if an actor is using the epochs of the counters.
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
@@ -50,7 +50,7 @@ pub(crate) struct System<M: Message> {
     pub(super) first_dead: Mutex<Option<String>>,
     pub(super) panics: Mutex<Vec<PanicReport>>,
     /// The remains of ended actors whose contexts have not been counted yet.
-    pub(super) unfinished: Mutex<HashMap<Addr, Unfinished<M>>>,
+    pub(super) remains: Mutex<HashMap<Addr, ActorRemains<M>>>,
     pub(super) records: Mutex<Records>,
     pub(super) probes: Mutex<Probes>,
     /// A panic after the end of the run, which makes the run fail.
@@ -100,13 +100,13 @@ const MANY: usize = 8;
 
 /// Starts the lives of actors of a group.
 pub(super) type Start<M> = Box<
-    dyn Fn(&Arc<System<M>>, &mut dyn Iterator<Item = Newborn<'_, M>>) -> io::Result<()>
+    dyn Fn(&Arc<System<M>>, &mut dyn Iterator<Item = StartingActor<'_, M>>) -> io::Result<()>
         + Send
         + Sync,
 >;
 
 /// An actor that is about to start: its cell, its address, and its index in its group.
-pub(super) type Newborn<'a, M> = (&'a Arc<Cell<M>>, Addr, u32);
+pub(super) type StartingActor<'a, M> = (&'a Arc<Cell<M>>, Addr, u32);
 
 /// The root's address.
 pub(crate) const ROOT: Addr = Addr(0);
@@ -120,7 +120,7 @@ impl<M: Message> System<M> {
             counters: Counters::new(M::KINDS.len()),
             cells: Table::new(),
             groups: Mutex::default(),
-            nursery: StartQueue::new(),
+            start_queue: StartQueue::new(),
             settling: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             end: Mutex::default(),
@@ -132,7 +132,7 @@ impl<M: Message> System<M> {
             dead: M::KINDS.iter().map(|_| AtomicU64::new(0)).collect(),
             first_dead: Mutex::default(),
             panics: Mutex::default(),
-            unfinished: Mutex::default(),
+            remains: Mutex::default(),
             records: Mutex::default(),
             probes: Mutex::default(),
             late_panic: Mutex::default(),
@@ -211,22 +211,22 @@ impl<M: Message> System<M> {
     }
 
     /// Starts actors that have received their first message. Idle workers share the work of many starts.
-    pub(super) fn begin(self: &Arc<Self>, noted: Vec<Addr>) {
-        self.count_live(noted.len() as u64);
-        if noted.len() < MANY {
-            return self.start_noted(&noted);
+    pub(super) fn begin(self: &Arc<Self>, queued: Vec<Addr>) {
+        self.count_live(queued.len() as u64);
+        if queued.len() < MANY {
+            return self.start_queued(&queued);
         }
         let system = self.clone();
-        let midwife = Box::pin(async move { system.start_noted(&noted) });
+        let start_task = Box::pin(async move { system.start_queued(&queued) });
         let name = || "starter".to_owned();
-        let started = (self.runtime.starter()).start(&Handle::default(), name, midwife);
+        let started = (self.runtime.starter()).start(&Handle::default(), name, start_task);
         if let Err(error) = started {
             self.finish(End::Thread(error));
         }
     }
 
-    fn start_noted(self: &Arc<Self>, noted: &[Addr]) {
-        let mut left = noted;
+    fn start_queued(self: &Arc<Self>, queued: &[Addr]) {
+        let mut left = queued;
         while let Some(group) = left.first().and_then(|&first| self.group(first)) {
             let others = left.iter().position(|&who| !group.has(who));
             let (row, behind) = left.split_at(others.unwrap_or(left.len()));
@@ -298,15 +298,15 @@ impl<M: Message> System<M> {
         loop {
             match cell.mailbox.push(&mut row, capacity, wait) {
                 Ok(over) => return over,
-                Err(MailboxRefusal::Closed(letter)) => self.dead_letter(to, letter),
-                Err(MailboxRefusal::Full(letter)) => self.overflow(to, cell, letter),
+                Err(MailboxRefusal::Closed(entry)) => self.dead_letter(to, entry),
+                Err(MailboxRefusal::Full(entry)) => self.overflow(to, cell, entry),
             }
         }
     }
 
     /// Handles a message for a full mailbox whose sender does not wait.
     #[cold]
-    fn overflow(self: &Arc<Self>, to: Addr, cell: &Cell<M>, mut letter: MailboxEntry<M>) {
+    fn overflow(self: &Arc<Self>, to: Addr, cell: &Cell<M>, mut entry: MailboxEntry<M>) {
         let overflow = self.config.overflow;
         if overflow == Overflow::DropOldest {
             loop {
@@ -314,17 +314,17 @@ impl<M: Message> System<M> {
                     self.drop_message(to, oldest);
                 }
                 let capacity = self.config.mailbox.get();
-                match cell.mailbox.push(&mut iter::once(letter), capacity, false) {
+                match cell.mailbox.push(&mut iter::once(entry), capacity, false) {
                     Ok(_) => return,
-                    Err(MailboxRefusal::Closed(letter)) => return self.dead_letter(to, letter),
-                    Err(MailboxRefusal::Full(full)) => letter = full,
+                    Err(MailboxRefusal::Closed(entry)) => return self.dead_letter(to, entry),
+                    Err(MailboxRefusal::Full(full)) => entry = full,
                 }
             }
         }
         if overflow == Overflow::Fail {
             self.finish(End::Overflow { who: to });
         }
-        self.drop_message(to, letter);
+        self.drop_message(to, entry);
     }
 
     /// Posts to an actor that does not have a mailbox yet.
@@ -335,28 +335,28 @@ impl<M: Message> System<M> {
         row: impl ExactSizeIterator<Item = MailboxEntry<M>>,
     ) -> usize {
         let Some(on_demand) = self.in_group(to, |group| group.on_demand) else {
-            row.for_each(|letter| self.dead_letter(to, letter));
+            row.for_each(|entry| self.dead_letter(to, entry));
             return 0;
         };
         let (cell, made) = self.cells.get_or_make(to.0, Cell::shared);
         let over = self.put(to, cell, row);
         if made && on_demand {
             let now = match self.runtime.begins_many() {
-                true => self.nursery.note(to),
+                true => self.start_queue.note(to),
                 false => Some(vec![to]),
             };
-            now.into_iter().for_each(|noted| self.begin(noted));
+            now.into_iter().for_each(|queued| self.begin(queued));
         }
         over
     }
 
     /// Posts a delayed message. Its sender cannot wait for capacity, so with [`Overflow::Block`] the message
     /// is put above the capacity.
-    pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: MailboxEntry<M>) {
-        letter.epoch = self.counters.sent(1);
+    pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut entry: MailboxEntry<M>) {
+        entry.epoch = self.counters.sent(1);
         // The message is counted after it was put, as with any message. Its sender does not wait for it.
-        let from = letter.span.sender();
-        let over = self.post(to, iter::once(letter));
+        let from = entry.span.sender();
+        let over = self.post(to, iter::once(entry));
         if over > 0 {
             self.cell(from).owed.add(over);
         }
@@ -374,54 +374,54 @@ impl<M: Message> System<M> {
     }
 
     /// Sends an actor an event of the executor.
-    pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: MailboxEntry<M>) {
-        letter.epoch = self.counters.sent(1);
+    pub(super) fn send_system_event(self: &Arc<Self>, to: Addr, mut entry: MailboxEntry<M>) {
+        entry.epoch = self.counters.sent(1);
         let refused = match self.cells.get(to.0) {
-            Some(cell) => cell.mailbox.push_always(letter).err(),
-            None => Some(letter),
+            Some(cell) => cell.mailbox.push_always(entry).err(),
+            None => Some(entry),
         };
-        if let Some(letter) = refused {
-            self.counters.done(letter.epoch);
-            self.discard(to, letter);
+        if let Some(entry) = refused {
+            self.counters.done(entry.epoch);
+            self.discard(to, entry);
         }
     }
 
     // Messages without a receiver.
 
-    fn drop_message(&self, to: Addr, letter: MailboxEntry<M>) {
+    fn drop_message(&self, to: Addr, entry: MailboxEntry<M>) {
         self.dropped.fetch_add(1, Relaxed);
-        self.counters.done(letter.epoch);
-        self.discard(to, letter);
+        self.counters.done(entry.epoch);
+        self.discard(to, entry);
     }
 
     /// Handles a message whose receiver has ended.
     #[cold]
-    pub(super) fn dead_letter(self: &Arc<Self>, to: Addr, letter: MailboxEntry<M>) {
-        let epoch = letter.epoch;
-        match letter.event {
+    pub(super) fn dead_letter(self: &Arc<Self>, to: Addr, entry: MailboxEntry<M>) {
+        let epoch = entry.epoch;
+        match entry.event {
             Event::Message { from, body } if !self.is_ending() => {
-                self.count_dead(from, to, &body, letter.sent);
-                if letter.asks != Asks::None {
+                self.count_dead(from, to, &body, entry.sent);
+                if entry.asks != Asks::None {
                     let unanswered = Event::Unanswered {
                         who: to,
-                        request: letter.span,
+                        request: entry.span,
                     };
                     let answer = MailboxEntry {
-                        answers: letter.span,
-                        asks: letter.asks,
+                        answers: entry.span,
+                        asks: entry.asks,
                         ..MailboxEntry::system(unanswered, self.clock.now())
                     };
-                    self.tell(from, answer);
+                    self.send_system_event(from, answer);
                 }
                 if self.config.dead_letters == DeadLetters::ToRoot {
                     let event = Event::DeadLetter { to, body };
                     let asks = Asks::None;
-                    self.tell(
+                    self.send_system_event(
                         ROOT,
                         MailboxEntry {
                             event,
                             asks,
-                            ..letter
+                            ..entry
                         },
                     );
                 } else {

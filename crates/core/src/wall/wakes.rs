@@ -237,13 +237,13 @@ mod tests {
     fn what_was_called_off_keeps_no_task_and_little_memory() {
         let wakes = Wakes::new();
         let count = Arc::new(Count::default());
-        let kept = wakes.add(Time(1), Time::ZERO, Waker::from(count.clone()));
+        let entry = wakes.add(Time(1), Time::ZERO, Waker::from(count.clone()));
         for _ in 0..10_000 {
             let wake = wakes.add(Time::MAX, Time::ZERO, Waker::from(count.clone()));
             wakes.cancel(wake);
         }
         assert_eq!(Arc::strong_count(&count), 2);
-        let shard = lock(&wakes.shards[kept.shard]);
+        let shard = lock(&wakes.shards[entry.shard]);
         assert!(shard.slots.len() <= 2 * FEW + 2, "{}", shard.slots.len());
     }
 }

@@ -124,13 +124,18 @@ impl Context<Msg> for Recorder {
     }
 }
 
-fn tell<W: PirateWatch>(pirate: &mut Pirate<W>, from: Addr, body: Msg, cx: &mut Recorder) -> Flow {
+fn deliver<W: PirateWatch>(
+    pirate: &mut Pirate<W>,
+    from: Addr,
+    body: Msg,
+    cx: &mut Recorder,
+) -> Flow {
     pirate.on(Event::Message { from, body }, cx)
 }
 
 fn introduce<W: PirateWatch>(pirate: &mut Pirate<W>, buddies: &[u32], cx: &mut Recorder) {
     for &buddy in buddies {
-        tell(pirate, FSM, Msg::NameDrop { buddy: addr(buddy) }, cx);
+        deliver(pirate, FSM, Msg::NameDrop { buddy: addr(buddy) }, cx);
     }
 }
 
@@ -158,8 +163,8 @@ fn a_pirate_is_96_bytes() {
 fn a_chatting_pirate_with_gold_and_no_buddy_keeps_its_gold() {
     for number in [DROP, GIVE] {
         let (mut pirate, mut cx) = (Pirate::new(0, ()), Recorder::drawing(number));
-        tell(&mut pirate, FSM, Msg::GoldCoin(99), &mut cx);
-        tell(&mut pirate, FSM, every(100), &mut cx);
+        deliver(&mut pirate, FSM, Msg::GoldCoin(99), &mut cx);
+        deliver(&mut pirate, FSM, every(100), &mut cx);
         assert_eq!(pirate.on(Event::Timer(TO_CHAT), &mut cx), Flow::Continue);
         assert_eq!((pirate.booty, cx.sent.len()), (99, 0));
         assert_eq!(cx.timers.len(), 2, "and chats again after a period");
@@ -179,7 +184,7 @@ fn a_name_drop_tells_the_other_buddies_of_the_first() {
 fn a_gift_is_less_than_the_booty_and_leaves_it() {
     let (mut pirate, mut cx) = (Pirate::new(0, ()), Recorder::drawing(GIVE));
     introduce(&mut pirate, &[7, 8, 9], &mut cx);
-    tell(&mut pirate, FSM, Msg::GoldCoin(50), &mut cx);
+    deliver(&mut pirate, FSM, Msg::GoldCoin(50), &mut cx);
     pirate.on(Event::Timer(TO_CHAT), &mut cx);
     assert_eq!(cx.sent, [(addr(9), Msg::GoldCoin(49))]);
     assert_eq!(pirate.booty, 1);
@@ -211,8 +216,8 @@ fn gifts_go_to_every_buddy_and_name_drops_come_half_of_the_time() {
 #[test]
 fn a_second_chat_message_changes_the_period_and_sets_no_second_timer() {
     let (mut pirate, mut cx) = (Pirate::new(0, ()), Recorder::new(0));
-    tell(&mut pirate, FSM, every(100), &mut cx);
-    tell(&mut pirate, FSM, every(250), &mut cx);
+    deliver(&mut pirate, FSM, every(100), &mut cx);
+    deliver(&mut pirate, FSM, every(250), &mut cx);
     assert_eq!(cx.timers, [Duration::from_millis(100)]);
     pirate.on(Event::Timer(TO_CHAT), &mut cx);
     assert_eq!(cx.timers[1..], [Duration::from_millis(250)]);
@@ -221,8 +226,8 @@ fn a_second_chat_message_changes_the_period_and_sets_no_second_timer() {
 #[test]
 fn a_goodbye_is_answered_with_the_booty_and_ends_the_pirate() {
     let (mut pirate, mut cx) = (Pirate::new(0, ()), Recorder::new(0));
-    tell(&mut pirate, FSM, Msg::GoldCoin(42), &mut cx);
-    let flow = tell(&mut pirate, FSM, Msg::Goodbye { gold: 0 }, &mut cx);
+    deliver(&mut pirate, FSM, Msg::GoldCoin(42), &mut cx);
+    let flow = deliver(&mut pirate, FSM, Msg::Goodbye { gold: 0 }, &mut cx);
     assert_eq!(flow, Flow::Stop);
     assert_eq!(cx.sent, [(FSM, Msg::Goodbye { gold: 42 })]);
 }
@@ -240,12 +245,12 @@ impl PirateWatch for Edges {
 }
 
 #[test]
-fn a_watch_is_told_each_new_edge_once() {
+fn a_watch_gets_each_new_edge_once() {
     let edges = Edges::default();
     let (mut pirate, mut cx) = (Pirate::new(5, edges.clone()), Recorder::new(5));
     introduce(&mut pirate, &[9, 2, 9, 5], &mut cx);
-    let told = [(addr(5), addr(9)), (addr(5), addr(2))];
-    assert_eq!(*edges.0.lock().unwrap(), told);
+    let expected = [(addr(5), addr(9)), (addr(5), addr(2))];
+    assert_eq!(*edges.0.lock().unwrap(), expected);
 }
 
 /// Generates messages that a pirate may get, from few senders, so that senders and buddies
@@ -270,7 +275,7 @@ proptest! {
         let (mut pirate, mut cx) = (Pirate::new(me, ()), Recorder::new(me));
         let mut expected: Vec<Addr> = Vec::new();
         for (from, message) in messages {
-            tell(&mut pirate, addr(from), message, &mut cx);
+            deliver(&mut pirate, addr(from), message, &mut cx);
             if let Msg::NameDrop { buddy } = message {
                 let wanted = buddy != Addr::NONE && buddy != addr(me);
                 if wanted && !expected.contains(&buddy) && expected.len() < 10 {
@@ -296,7 +301,7 @@ proptest! {
                     by_buddy[giver] += gold;
                 }
             }
-            tell(&mut pirate, addr(from), message, &mut cx);
+            deliver(&mut pirate, addr(from), message, &mut cx);
             pirate.on(Event::Timer(TO_CHAT), &mut cx);
         }
         let sent: u32 = cx.sent.iter().map(|(_, message)| match message {

@@ -6,7 +6,7 @@
 use super::WallContext;
 use crate::contract::{Message, Token};
 use crate::sync::lock;
-use crate::wall::unfinished::Unfinished;
+use crate::wall::remains::ActorRemains;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The event that an actor was handling, for the report of its panic.
@@ -26,7 +26,7 @@ impl<M: Message> Drop for WallContext<M> {
         self.cell.left.store(true, Relaxed);
         self.cell.mailbox.leave();
         self.alarm.cancel(&self.system.clock);
-        self.ledger.tell(&self.system.counters);
+        self.ledger.flush(&self.system.counters);
         let system = &self.system;
         if system.config.per_actor {
             lock(&system.records).count(self.me, self.sendings.into(), self.received);
@@ -62,12 +62,12 @@ impl<M: Message> Drop for WallContext<M> {
         };
         // Stashed messages were counted as done, so they are counted as sent again; unread messages are counted as done
         // when they become dead letters.
-        for letter in &mut self.stash {
-            letter.epoch = system.counters.sent(1);
+        for entry in &mut self.stash {
+            entry.epoch = system.counters.sent(1);
         }
         let mut unread = std::mem::take(&mut self.stash);
         unread.append(&mut self.batch);
         let handled = if panicking { handled() } else { String::new() };
-        lock(&system.unfinished).insert(self.me, Unfinished { handled, unread });
+        lock(&system.remains).insert(self.me, ActorRemains { handled, unread });
     }
 }

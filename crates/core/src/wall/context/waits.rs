@@ -22,11 +22,11 @@ impl<M: Message> WallContext<M> {
 
     /// Waits until receivers have taken all of this actor's messages above the capacity of mailboxes, and takes out
     /// arriving events during the wait.
-    pub(super) fn poll_room(&mut self, task: &Task<'_>) -> Poll<()> {
+    pub(super) fn poll_capacity(&mut self, task: &Task<'_>) -> Poll<()> {
         if !self.over {
             return Poll::Ready(());
         }
-        self.ledger.tell(&self.system.counters);
+        self.ledger.flush(&self.system.counters);
         let waker = self.between(task);
         loop {
             // Registers the waker before checking the condition, so that no wake-up is lost.
@@ -55,16 +55,16 @@ impl<M: Message> WallContext<M> {
     /// Appends due timers to the received events.
     fn take_due(&mut self) {
         while let Some((due, token)) = self.timers.pop_due(self.now) {
-            let mut letter = MailboxEntry::system(Event::Timer(token), due);
-            letter.epoch = self.system.counters.sent(1);
-            self.batch.push_back(letter);
+            let mut entry = MailboxEntry::system(Event::Timer(token), due);
+            entry.epoch = self.system.counters.sent(1);
+            self.batch.push_back(entry);
         }
     }
 
     /// Starts a wait without a time-out; a timer that is still set belongs to an abandoned wait.
     #[inline]
-    pub(super) fn begin_untimed(&mut self, look: Look) {
-        if look != Look::Again {
+    pub(super) fn begin_untimed(&mut self, scope: SearchScope) {
+        if scope != SearchScope::Continue {
             self.timers.forget_own();
         }
     }
@@ -75,7 +75,7 @@ impl<M: Message> WallContext<M> {
         let is_over = self.turn >= TURN;
         if is_over {
             self.turn = 0;
-            self.ledger.tell(&self.system.counters);
+            self.ledger.flush(&self.system.counters);
             task.waker().wake_by_ref();
         }
         is_over
@@ -90,7 +90,7 @@ impl<M: Message> WallContext<M> {
 
     /// Waits until an event has arrived.
     fn poll_arrivals(&mut self, why: WaitReason, task: &Task<'_>) -> Poll<()> {
-        self.ledger.tell(&self.system.counters);
+        self.ledger.flush(&self.system.counters);
         if self.gives_way(task) {
             return Poll::Pending;
         }
@@ -123,41 +123,41 @@ impl<M: Message> WallContext<M> {
     /// Waits for a matching event and stashes the others, without returning the event yet. The first poll of a wait
     /// checks stashed events, unless none can match.
     #[inline]
-    pub(super) fn poll_letter(
+    pub(super) fn poll_entry(
         &mut self,
         why: WaitReason,
         wanted: &impl Fn(&MailboxEntry<M>) -> bool,
-        look: &mut Look,
+        scope: &mut SearchScope,
         task: &Task<'_>,
     ) -> Poll<MailboxEntry<M>> {
-        if self.over && self.poll_room(task).is_pending() {
+        if self.over && self.poll_capacity(task).is_pending() {
             return Poll::Pending;
         }
         // An actor that sends to itself always has events, so it must let others run here.
         if self.gives_way(task) {
             return Poll::Pending;
         }
-        let first = std::mem::replace(look, Look::Again);
-        if first != Look::Again {
+        let first = std::mem::replace(scope, SearchScope::Continue);
+        if first != SearchScope::Continue {
             if self.is_over() {
                 return Poll::Pending;
             }
-            if first == Look::AtKept
-                && let Some(kept) = self.stash.iter().position(wanted)
-                && let Some(letter) = self.stash.remove(kept)
+            if first == SearchScope::StashFirst
+                && let Some(index) = self.stash.iter().position(wanted)
+                && let Some(entry) = self.stash.remove(index)
             {
-                return Poll::Ready(letter);
+                return Poll::Ready(entry);
             }
         }
         loop {
-            while let Some(letter) = self.batch.pop_front() {
+            while let Some(entry) = self.batch.pop_front() {
                 self.turn += 1;
-                self.ledger.done(letter.epoch);
-                if wanted(&letter) {
-                    return Poll::Ready(letter);
+                self.ledger.done(entry.epoch);
+                if wanted(&entry) {
+                    return Poll::Ready(entry);
                 }
-                if !letter.is_own() {
-                    self.stash.push_back(letter);
+                if !entry.is_own() {
+                    self.stash.push_back(entry);
                 }
             }
             if self.poll_arrivals(why, task).is_pending() {
@@ -181,18 +181,18 @@ impl<M: Message> WallContext<M> {
         if self.batch.front()?.is_own() {
             return None;
         }
-        let letter = self.batch.pop_front()?;
+        let entry = self.batch.pop_front()?;
         self.turn += 1;
-        self.ledger.done(letter.epoch);
-        Some(letter)
+        self.ledger.done(entry.epoch);
+        Some(entry)
     }
 
     /// Makes an entry the event being handled.
     #[inline]
-    pub(super) fn hand_out(&mut self, letter: MailboxEntry<M>) -> Event<M> {
-        self.envelope = letter.envelope(self.me);
-        self.trace = (letter.trace, letter.span);
-        self.handled = match &letter.event {
+    pub(super) fn hand_out(&mut self, entry: MailboxEntry<M>) -> Event<M> {
+        self.envelope = entry.envelope(self.me);
+        self.trace = (entry.trace, entry.span);
+        self.handled = match &entry.event {
             Event::Message { body, .. } => {
                 let kind = body.kind();
                 self.received += 1;
@@ -208,17 +208,17 @@ impl<M: Message> WallContext<M> {
             Event::Unanswered { .. } => HandledEvent::Unanswered,
             Event::DeadLetter { body, .. } => HandledEvent::DeadLetter(body.kind()),
         };
-        letter.event
+        entry.event
     }
 
     /// Waits for `time` and stashes arriving events. The wait is not an event: the event being handled stays the same.
     pub(super) async fn pause(&mut self, time: Duration) {
         let token = self.own_token();
         self.timer(time, token);
-        let over = |letter: &MailboxEntry<M>| is_of(letter, LibraryWait::Sleep(token, Time::MAX));
-        let mut look = Look::AtNew;
+        let over = |entry: &MailboxEntry<M>| is_of(entry, LibraryWait::Sleep(token, Time::MAX));
+        let mut scope = SearchScope::New;
         poll_fn(|task| {
-            self.poll_letter(WaitReason::Sleep, &over, &mut look, task)
+            self.poll_entry(WaitReason::Sleep, &over, &mut scope, task)
                 .map(drop)
         })
         .await;
@@ -227,21 +227,21 @@ impl<M: Message> WallContext<M> {
 
 /// The events that a wait has to check.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum SearchScope {
     /// Check stashed events, then new ones.
-    AtKept,
+    StashFirst,
     /// Check new events only.
-    AtNew,
+    New,
     /// Check new events, after an earlier poll of this wait.
-    Again,
+    Continue,
 }
 
 /// True if a message answers one of the library's own waits.
-pub(super) fn is_of<M>(letter: &MailboxEntry<M>, own: LibraryWait) -> bool {
-    match (&letter.event, own) {
+pub(super) fn is_of<M>(entry: &MailboxEntry<M>, own: LibraryWait) -> bool {
+    match (&entry.event, own) {
         (Event::Timer(token), own) => own.timer() == Some(*token),
         (Event::Message { .. } | Event::Unanswered { .. }, LibraryWait::Answer(request, ..)) => {
-            letter.answers == request
+            entry.answers == request
         }
         (Event::Spawned { request, .. }, LibraryWait::Spawned(wanted)) => *request == wanted,
         _ => false,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 
 /// An actor that has ended but has not been reported yet.
-pub(crate) struct Closed {
+pub(crate) struct EndedActor {
     reason: Reason,
     /// The epoch in which the actor's stop counts as sent, if the actor was stopped.
     stop: Option<u8>,
@@ -30,7 +30,7 @@ impl<M: Message> System<M> {
                 if made && group.on_demand {
                     self.live.fetch_add(1, SeqCst);
                     let closed = self.close(who, Reason::Stopped, []);
-                    return self.tell_end(who, closed);
+                    return self.report_end(who, closed);
                 }
                 cell
             }
@@ -49,13 +49,13 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Closes the mailbox of an ended actor. Further messages become dead letters. [`System::tell_end`] must follow.
+    /// Closes the mailbox of an ended actor. Further messages become dead letters. [`System::report_end`] must follow.
     pub(in crate::wall) fn close(
         self: &Arc<Self>,
         who: Addr,
         reason: Reason,
         unread: impl IntoIterator<Item = MailboxEntry<M>>,
-    ) -> Closed {
+    ) -> EndedActor {
         let cell = self.cell(who);
         let state = match reason {
             Reason::Returned => RETURNED,
@@ -65,10 +65,10 @@ impl<M: Message> System<M> {
         let before = cell.state.swap(state, AcqRel);
         let (left, released) = cell.mailbox.close();
         self.release(released);
-        for letter in unread.into_iter().chain(left) {
-            self.dead_letter(who, letter);
+        for entry in unread.into_iter().chain(left) {
+            self.dead_letter(who, entry);
         }
-        Closed {
+        EndedActor {
             reason,
             stop: (before & STOPPING != 0).then_some(before & 1),
         }
@@ -94,9 +94,9 @@ impl<M: Message> System<M> {
 
     /// Drops the contents of mailboxes after the run.
     pub(in crate::wall) fn discard_unread(&self) {
-        let left = std::mem::take(&mut *lock(&self.unfinished));
-        for (who, unfinished) in left {
-            self.discard_all(who, unfinished.unread);
+        let left = std::mem::take(&mut *lock(&self.remains));
+        for (who, remains) in left {
+            self.discard_all(who, remains.unread);
         }
         for who in (0..self.spawned()).map(Addr) {
             // The mailbox of an ended actor is already closed.
@@ -109,10 +109,10 @@ impl<M: Message> System<M> {
         }
     }
 
-    fn discard_all(&self, who: Addr, letters: VecDeque<MailboxEntry<M>>) {
-        letters
+    fn discard_all(&self, who: Addr, entries: VecDeque<MailboxEntry<M>>) {
+        entries
             .into_iter()
-            .for_each(|letter| self.discard(who, letter));
+            .for_each(|entry| self.discard(who, entry));
     }
 
     /// Records a panic that ends no actor.
@@ -132,13 +132,13 @@ impl<M: Message> System<M> {
     }
 
     /// Notifies the parent, if the actor is watched or has panicked, and counts the actor as ended.
-    pub(in crate::wall) fn tell_end(self: &Arc<Self>, who: Addr, closed: Closed) {
+    pub(in crate::wall) fn report_end(self: &Arc<Self>, who: Addr, closed: EndedActor) {
         let reason = closed.reason;
         self.ended.fetch_add(1, AcqRel);
         if let Some(group) = self.group(who)
             && (group.watched || reason == Reason::Panicked)
         {
-            self.tell(
+            self.send_system_event(
                 group.parent,
                 MailboxEntry::system(Event::Down { who, reason }, self.clock.now()),
             );
@@ -160,8 +160,8 @@ impl<M: Message> System<M> {
     pub(in crate::wall) fn finish(&self, end: End) {
         lock(&self.end).get_or_insert(end);
         self.ending.store(true, Release);
-        for (to, letter) in self.clock.stop() {
-            self.discard(to, letter);
+        for (to, entry) in self.clock.stop() {
+            self.discard(to, entry);
         }
     }
 
@@ -175,7 +175,9 @@ impl<M: Message> System<M> {
         {
             return self.finish(End::Late { end, next: now });
         }
-        self.nursery.take_all().for_each(|noted| self.begin(noted));
+        self.start_queue
+            .take_all()
+            .for_each(|queued| self.begin(queued));
         let live = self.live.load(SeqCst);
         let scan = self.counters.scan(live);
         let last = std::mem::replace(&mut *lock(&self.last), scan);
