@@ -132,7 +132,7 @@ unsafe impl Sync for Memory {}
 
 /// The output of a host since the previous reply.
 #[derive(Debug, Default)]
-pub(crate) struct Produced {
+pub(crate) struct HostOutput {
     /// Packets, as [`crate::packet::Packet::write`] wrote them.
     pub packets: Vec<u8>,
     /// Log records.
@@ -228,7 +228,7 @@ impl Channel {
     }
 
     /// Waits for the reply, at most `seconds` of the wall clock, and takes what was produced.
-    pub(crate) fn receive(&self, seconds: u32, produced: &mut Produced) -> Reply {
+    pub(crate) fn receive(&self, seconds: u32, output: &mut HostOutput) -> Reply {
         let memory = self.0;
         let started = std::time::Instant::now();
         let mut answered = memory.reply.wait_for(Some(seconds));
@@ -240,7 +240,7 @@ impl Channel {
         if !answered && !gone {
             return Reply::Stuck;
         }
-        self.take(produced);
+        self.take(output);
         if gone {
             return Reply::Gone(memory.wait_status.load(Ordering::Relaxed));
         }
@@ -251,16 +251,16 @@ impl Channel {
     }
 
     /// Takes the output of the process. After its death this is complete to the last byte.
-    pub(crate) fn take(&self, produced: &mut Produced) {
+    pub(crate) fn take(&self, output: &mut HostOutput) {
         let memory = self.0;
         let output = (memory.output_len.swap(0, Ordering::AcqRel) as usize).min(OUTPUT);
         let log = (memory.log_len.swap(0, Ordering::AcqRel) as usize).min(LOG);
         // SAFETY: the process has answered or has ended, so it does not write.
         unsafe {
-            produced
+            output
                 .packets
                 .extend_from_slice(&(&*memory.output.get())[..output]);
-            produced.log.extend_from_slice(&(&*memory.log.get())[..log]);
+            output.log.extend_from_slice(&(&*memory.log.get())[..log]);
         }
     }
 

@@ -147,7 +147,7 @@ pub(crate) struct Kernel {
     /// The number of consecutive calls that did not wait ([`Kernel::without_waiting`]).
     readings: u32,
     /// Threads that the program has started and not joined.
-    pub started: Vec<threads::Started>,
+    pub started: Vec<threads::StartedThread>,
     /// Names of threads for the log.
     thread_names: BTreeMap<usize, String>,
     /// True if the process was stopped for a debugger.

@@ -1,6 +1,6 @@
 //! A host as an actor of the engine: packets are its messages, and its process runs while the actor handles a message.
 
-use crate::channel::{Channel, Command, Ending, Produced, Reply};
+use crate::channel::{Channel, Command, Ending, HostOutput, Reply};
 use crate::fault::Power;
 use crate::packet::{Packet, Reader};
 use crate::settings::Settings;
@@ -154,17 +154,17 @@ impl Machine {
         let channel = self.channel;
         channel.send(command, cx.now().as_nanos(), input);
         loop {
-            let mut produced = Produced::default();
+            let mut output = HostOutput::default();
             let limit = match self.uplink.world.debug.stop {
                 None => STUCK_AFTER,
                 Some(_) => u32::MAX,
             };
-            let reply = channel.receive(limit, &mut produced);
+            let reply = channel.receive(limit, &mut output);
             self.uplink
                 .record()
                 .lines
-                .take(self.uplink.host, &produced.log);
-            let mut packets = Reader(&produced.packets);
+                .take(self.uplink.host, &output.log);
+            let mut packets = Reader(&output.packets);
             while let Some(packet) = packets.packet() {
                 self.uplink.send(cx, packet);
             }

@@ -65,8 +65,8 @@ impl ::kameo::message::Message<Mail> for PirateActor {
 
     async fn handle(&mut self, Mail(message): Mail, context: &mut Context<Self, ()>) {
         if let Some((fsm, answer)) = self.0.on(message) {
-            let told = fsm.tell(Reply(answer)).send().await;
-            assert!(told.is_ok(), "the FSM lives until the last Goodbye");
+            let delivered = fsm.tell(Reply(answer)).send().await;
+            assert!(delivered.is_ok(), "the FSM lives until the last Goodbye");
             if matches!(answer, Answer::Goodbye(_)) {
                 context.stop();
             }
@@ -94,18 +94,18 @@ impl FsmActor {
         self.fsm = Fsm::new(self.load);
         for (name, pirate) in (0..).zip(&self.crew) {
             for message in self.fsm.messages(name, &self.crew, me.clone()) {
-                tell(pirate, message).await;
+                deliver(pirate, message).await;
             }
         }
     }
 }
 
-async fn tell(
+async fn deliver(
     pirate: &ActorRef<PirateActor>,
     message: Message<ActorRef<PirateActor>, ActorRef<FsmActor>>,
 ) {
-    let told = pirate.tell(Mail(message)).send().await;
-    assert!(told.is_ok(), "pirates live until the Goodbye");
+    let delivered = pirate.tell(Mail(message)).send().await;
+    assert!(delivered.is_ok(), "pirates live until the Goodbye");
 }
 
 impl Actor for FsmActor {
@@ -126,7 +126,7 @@ impl ::kameo::message::Message<Reply> for FsmActor {
             Next::Wait => {}
             Next::SayGoodbye => {
                 for pirate in &self.crew {
-                    tell(pirate, Message::Goodbye).await;
+                    deliver(pirate, Message::Goodbye).await;
                 }
             }
             Next::Exit => {

@@ -35,21 +35,21 @@ type Mail = Message<u32, ()>;
 
 #[derive(Serialize, Deserialize)]
 struct PirateModel {
-    answers: Output<Answered>,
+    answers: Output<AnswerMessage>,
     #[serde(skip)]
     pirate: Option<Pirate<u32, ()>>,
 }
 
 /// The benchmark's answer, wrapped as a nexosim message.
 #[derive(Clone, Copy)]
-struct Answered(Answer);
+struct AnswerMessage(Answer);
 
 #[Model]
 impl PirateModel {
-    async fn told(&mut self, message: Mail) {
+    async fn receive(&mut self, message: Mail) {
         let said = self.pirate.as_mut().and_then(|pirate| pirate.on(message));
         if let Some((_, answer)) = said {
-            self.answers.send(Answered(answer)).await;
+            self.answers.send(AnswerMessage(answer)).await;
         }
     }
 }
@@ -82,7 +82,7 @@ impl FsmModel {
         }
     }
 
-    async fn answered(&mut self, Answered(answer): Answered) {
+    async fn receive_answer(&mut self, AnswerMessage(answer): AnswerMessage) {
         let Some(FsmState { fsm, done, .. }) = &mut self.state else {
             return;
         };
@@ -117,10 +117,10 @@ fn simulate(load: Load, done: mpsc::Sender<Run>) -> Result<(), SimulationError> 
     for _ in 0..load.pirates {
         let mailbox = Mailbox::with_capacity(MAILBOX);
         let mut to_pirate = Output::new();
-        to_pirate.connect(PirateModel::told, &mailbox);
+        to_pirate.connect(PirateModel::receive, &mailbox);
         fsm.crew.push(to_pirate);
         let mut answers = Output::new();
-        answers.connect(FsmModel::answered, &fsm_mailbox);
+        answers.connect(FsmModel::receive_answer, &fsm_mailbox);
         let pirate = PirateModel {
             answers,
             pirate: Some(Pirate::new(muster.clone())),

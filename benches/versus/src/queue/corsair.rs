@@ -1,7 +1,7 @@
 //! corsair: two handlers in virtual time. Every message has the same latency, which does not count as waiting, so the
 //! intervals between arrivals equal the intervals at which customers leave the source.
 
-use super::{Served, Server, Source};
+use super::{Server, ServiceTotals, Source};
 use ::corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Flow, Latency, Message, Scenario, Spawn,
     Token, simulate,
@@ -49,7 +49,7 @@ impl Actor<Note> for Door {
 struct Desk {
     server: Server,
     customers: u32,
-    result: Arc<Mutex<Served>>,
+    result: Arc<Mutex<ServiceTotals>>,
 }
 
 impl Actor<Note> for Desk {
@@ -62,10 +62,10 @@ impl Actor<Note> for Desk {
         if let Some(service) = service {
             cx.timer(service, TIMER);
         }
-        if self.server.served.customers < self.customers {
+        if self.server.totals.customers < self.customers {
             return Flow::Continue;
         }
-        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = self.server.served;
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = self.server.totals;
         let root = cx.parent();
         cx.send(root, Note::Closed);
         Flow::Stop
@@ -74,7 +74,7 @@ impl Actor<Note> for Desk {
 
 struct Queue {
     customers: u32,
-    result: Arc<Mutex<Served>>,
+    result: Arc<Mutex<ServiceTotals>>,
 }
 
 impl Scenario<Note> for Queue {
@@ -105,8 +105,8 @@ impl Scenario<Note> for Queue {
 ///
 /// # Errors
 /// The reason why the run failed.
-pub fn run(customers: u32, workers: usize, latency: Duration) -> Result<Served, String> {
-    let result = Arc::new(Mutex::new(Served::default()));
+pub fn run(customers: u32, workers: usize, latency: Duration) -> Result<ServiceTotals, String> {
+    let result = Arc::new(Mutex::new(ServiceTotals::default()));
     let config = Config {
         workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
         latency: Latency::constant(latency),
@@ -118,6 +118,6 @@ pub fn run(customers: u32, workers: usize, latency: Duration) -> Result<Served, 
         result: Arc::clone(&result),
     };
     simulate(&config, queue).map_err(|error| error.to_string())?;
-    let served = *result.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(served)
+    let totals = *result.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(totals)
 }

@@ -54,7 +54,7 @@ impl Source {
 
 /// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Served {
+struct ServiceTotals {
     customers: u32,
     /// The sum of all customers' times at the server, in nanoseconds.
     nanos: u64,
@@ -64,7 +64,7 @@ struct Served {
 struct Server {
     random: Random,
     there: VecDeque<u64>,
-    served: Served,
+    totals: ServiceTotals,
 }
 
 impl Server {
@@ -72,7 +72,7 @@ impl Server {
         Server {
             random: Random::new(2),
             there: VecDeque::new(),
-            served: Served::default(),
+            totals: ServiceTotals::default(),
         }
     }
 
@@ -85,14 +85,14 @@ impl Server {
     /// Records that a service is over. Returns the duration of the next one, if there is one.
     fn done(&mut self, now: u64) -> Option<Duration> {
         let came = self.there.pop_front()?;
-        self.served.customers += 1;
-        self.served.nanos += now - came;
+        self.totals.customers += 1;
+        self.totals.nanos += now - came;
         (!self.there.is_empty()).then(|| exponential(&mut self.random, SERVICE))
     }
 }
 
 /// A contender: its name, and a function that runs it.
-type Contender = (&'static str, fn(u32) -> Result<Served, String>);
+type Contender = (&'static str, fn(u32) -> Result<ServiceTotals, String>);
 
 /// The suffix of a contender that takes ten seconds and is therefore run only once.
 const SLOW: &str = "… a thread per core";
@@ -149,11 +149,11 @@ fn compare() -> Result<(), String> {
                 continue;
             }
             let begin = Instant::now();
-            let served = run(customers).map_err(|error| format!("{name}: {error}"))?;
+            let totals = run(customers).map_err(|error| format!("{name}: {error}"))?;
             times.push(begin.elapsed());
-            let expected = *expected.get_or_insert(served);
-            if served != expected || served.customers != customers {
-                return Err(format!("{name}: {served:?} instead of {expected:?}"));
+            let expected = *expected.get_or_insert(totals);
+            if totals != expected || totals.customers != customers {
+                return Err(format!("{name}: {totals:?} instead of {expected:?}"));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! nexosim: two models that schedule their own events and are connected by a port.
 
-use super::{Served, Server, Source};
+use super::{Server, ServiceTotals, Source};
 use ::nexosim::model::{Context, Model, schedulable};
 use ::nexosim::ports::Output;
 use ::nexosim::simulation::{Mailbox, SchedulingError, SimInit, SimulationError};
@@ -45,7 +45,7 @@ struct Desk {
 struct DeskState {
     server: Server,
     customers: u32,
-    result: mpsc::Sender<Served>,
+    result: mpsc::Sender<ServiceTotals>,
 }
 
 #[Model]
@@ -67,9 +67,9 @@ impl Desk {
         if let Some(service) = state.server.done(nanos(cx.time())) {
             expect_future(cx.schedule_event(service, schedulable!(Self::done), ()));
         }
-        if state.server.served.customers == state.customers {
+        if state.server.totals.customers == state.customers {
             // The receiver is gone only if the run has timed out.
-            let _ = state.result.send(state.server.served);
+            let _ = state.result.send(state.server.totals);
         }
     }
 }
@@ -86,10 +86,10 @@ fn expect_future(scheduled: Result<(), SchedulingError>) {
 ///
 /// # Errors
 /// The reason why the run failed.
-pub fn run(customers: u32, threads: usize) -> Result<Served, String> {
-    let (result, served) = mpsc::channel();
+pub fn run(customers: u32, threads: usize) -> Result<ServiceTotals, String> {
+    let (result, totals) = mpsc::channel();
     simulate(customers, threads, result).map_err(|error| error.to_string())?;
-    served
+    totals
         .recv()
         .map_err(|_| "the simulation ended before the work did".to_owned())
 }
@@ -97,7 +97,7 @@ pub fn run(customers: u32, threads: usize) -> Result<Served, String> {
 fn simulate(
     customers: u32,
     threads: usize,
-    result: mpsc::Sender<Served>,
+    result: mpsc::Sender<ServiceTotals>,
 ) -> Result<(), SimulationError> {
     let (door_mailbox, desk_mailbox) = (Mailbox::new(), Mailbox::new());
     let mut door = Door {

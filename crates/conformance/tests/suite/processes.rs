@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The report, the FSM's tally, and the traffic of the first process.
-type Outcome = (Result<Report, RunError>, Option<Tally>, Counted);
+type Outcome = (Result<Report, RunError>, Option<Tally>, ExchangeTotals);
 
 /// Runs pirates over a number of processes with a number of workers each.
 fn run(config: &Config, scenario: &Fsm, processes: usize, workers: usize) -> Outcome {
@@ -47,15 +47,15 @@ fn run_until(
         ..part(process, processes, workers)
     };
     let one = |(process, carrier)| {
-        let mut carrier = Counting {
+        let mut carrier = CountingCarrier {
             carrier,
-            counted: Counted::default(),
+            totals: ExchangeTotals::default(),
         };
         let part = part(process);
         let pirates = Pirates::new(config, scenario.clone()).unwrap();
         let run = Run::new(pirates).resume(from.cloned());
         let (report, tally) = run.over(part, &mut carrier, saving).unwrap();
-        (report, tally, carrier.counted)
+        (report, tally, carrier.totals)
     };
     let carriers = thread_carriers(processes).into_iter().enumerate();
     let ends: Vec<_> = thread::scope(|scope| {
@@ -84,28 +84,28 @@ fn part(process: usize, processes: usize, workers: usize) -> ProcessPart {
 
 /// The bytes that a process has sent and received, and the number of its exchanges.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct ExchangeTotals {
     sent: usize,
     received: usize,
     exchanges: u64,
 }
 
-struct Counting {
+struct CountingCarrier {
     carrier: ThreadCarrier,
-    counted: Counted,
+    totals: ExchangeTotals,
 }
 
-impl Carrier for Counting {
+impl Carrier for CountingCarrier {
     fn exchange(
         &mut self,
         outgoing: &mut [Vec<u8>],
         incoming: &mut [Vec<u8>],
     ) -> Result<(), ProcessLost> {
         let all = |batches: &[Vec<u8>]| batches.iter().map(Vec::len).sum::<usize>();
-        self.counted.sent += all(outgoing);
-        self.counted.exchanges += 1;
+        self.totals.sent += all(outgoing);
+        self.totals.exchanges += 1;
         self.carrier.exchange(outgoing, incoming)?;
-        self.counted.received += all(incoming);
+        self.totals.received += all(incoming);
         Ok(())
     }
 }

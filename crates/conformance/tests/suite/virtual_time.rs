@@ -3,9 +3,9 @@
 
 mod bounds;
 mod determinism;
+mod driven;
 mod endings;
 mod fuzz;
-mod held;
 mod multicasts;
 mod number;
 mod rows;

@@ -31,7 +31,7 @@ enum State {
 
 /// A real thread that the program has started and not joined.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct StartedThread {
     pub thread: usize,
     pub handle: libc::pthread_t,
     /// The slot of the thread's stack.

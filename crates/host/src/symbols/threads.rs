@@ -1,7 +1,7 @@
 //! Threads: real threads, of which one at a time has the baton, on stacks at fixed addresses.
 
 use super::Next;
-use crate::kernel::threads::Started;
+use crate::kernel::threads::StartedThread;
 use crate::kernel::{On, Wait, current_thread, outside, threads, with};
 use crate::raw::Signal;
 use libc::{c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, sigset_t};
@@ -104,7 +104,7 @@ pub(crate) fn start(
         CREATE.get::<Create>()(out, &attributes, trampoline, start.cast())
     });
     with(|kernel| match result {
-        0 => kernel.started.push(Started {
+        0 => kernel.started.push(StartedThread {
             thread,
             handle: *out,
             stack,
@@ -151,7 +151,7 @@ fn reap() {
     loop {
         let ended = with(|kernel| {
             let has_ended =
-                |started: &Started| started.is_detached && kernel.has_ended(started.thread);
+                |started: &StartedThread| started.is_detached && kernel.has_ended(started.thread);
             let index = kernel.started.iter().position(has_ended)?;
             Some(kernel.started.remove(index))
         });
@@ -161,7 +161,7 @@ fn reap() {
 }
 
 /// Waits until a thread whose turn is over has really ended, which is imminent, and frees its stack.
-fn join_really(ended: &Started, value: *mut *mut c_void) -> c_int {
+fn join_really(ended: &StartedThread, value: *mut *mut c_void) -> c_int {
     // SAFETY: the thread was started with `pthread_create`, is joined once, and is not detached in the C library.
     let result = outside(|| unsafe { JOIN.get::<Join>()(ended.handle, value) });
     with(|kernel| kernel.release_stack(ended.stack));

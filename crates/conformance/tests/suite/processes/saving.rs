@@ -1,7 +1,7 @@
 //! A run over several processes is saved, and continues on other numbers of processes.
 
 use super::{result, run_from, run_until};
-use crate::held::hold;
+use crate::paused::paused_run;
 use corsair::cluster::{SavedPart, Saving};
 use corsair::fsm::{self, Fsm};
 use corsair::{Config, Executor, Snapshot, StoredPart, Time};
@@ -92,7 +92,7 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
         assert_eq!(result(&resumed.unwrap()), result(&alone), "over {over:?}");
     }
     // A snapshot of a run in one process continues on two processes.
-    let mut simulation = hold(&config, &scenario, None).simulation;
+    let mut simulation = paused_run(&config, &scenario, None).simulation;
     simulation.run_until(millis(50));
     let snapshot = simulation.snapshot().unwrap();
     let (resumed, ..) = run_from(&config, &scenario, (2, 1), Some(&snapshot), None);
@@ -104,7 +104,7 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
 fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_until_then() {
     let (config, scenario) = (Config::default(), scenario());
     let micros = |micros| Time::ZERO.after(Duration::from_micros(micros));
-    let mut simulation = hold(&config, &scenario, None).simulation;
+    let mut simulation = paused_run(&config, &scenario, None).simulation;
     for until in [micros(0), micros(40_321), micros(70_000)] {
         simulation.run_until(until);
         let expected = simulation.report();
@@ -164,7 +164,7 @@ fn each_process_reads_of_a_saved_run_what_its_own_shards_need() {
         population: 20_000,
         ..scenario()
     };
-    let mut simulation = hold(&config, &scenario, None).simulation;
+    let mut simulation = paused_run(&config, &scenario, None).simulation;
     simulation.run_until(Time::ZERO.after(Duration::from_millis(50)));
     let (head, parts) = simulation.snapshot().unwrap().into_parts().unwrap();
     let alone = simulation.finish().unwrap();

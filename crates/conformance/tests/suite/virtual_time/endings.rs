@@ -97,23 +97,23 @@ fn with_end(config: Config, unread: Unread) -> Config {
 #[test]
 fn a_message_that_panics_as_it_is_dropped_is_a_panic_of_its_receiver() {
     for unread in EACH {
-        let told = |workers| {
+        let reports = |workers| {
             let config = with_end(config(workers), unread);
             match simulate(&config, unread).unwrap_err() {
                 RunError::Panicked { panic, .. } => *panic,
                 other => panic!("{unread:?}: {other}"),
             }
         };
-        let one = told(1);
-        let whose = match unread {
+        let one = reports(1);
+        let actor = match unread {
             Unread::Dead => 11,
             // The panic of actor 10 comes first in the order of addresses.
             _ => 10,
         };
-        assert_eq!(one.name, format!("victim{whose}"), "{unread:?}: {one:?}");
+        assert_eq!(one.name, format!("victim{actor}"), "{unread:?}: {one:?}");
         assert!(one.message.contains("exploded"), "{one:?}");
         for workers in 2..=3 {
-            assert_eq!(one, told(workers), "{unread:?} with {workers} workers");
+            assert_eq!(one, reports(workers), "{unread:?} with {workers} workers");
         }
     }
 }
@@ -122,7 +122,7 @@ fn a_message_that_panics_as_it_is_dropped_is_a_panic_of_its_receiver() {
 #[test]
 fn all_messages_that_panic_as_they_are_dropped_are_told_where_panics_are_survived() {
     for unread in EACH {
-        let told = |workers| {
+        let reports = |workers| {
             let mut config = with_end(config(workers), unread);
             config.panics = Panics::EndActor;
             let report = match simulate(&config, unread) {
@@ -132,10 +132,10 @@ fn all_messages_that_panic_as_they_are_dropped_are_told_where_panics_are_survive
             };
             (report.panics.clone(), report.dead())
         };
-        let one = told(1);
+        let one = reports(1);
         assert_eq!(one.0.len(), 8, "{unread:?}: {one:?}");
         for workers in 2..=3 {
-            assert_eq!(one, told(workers), "{unread:?} with {workers} workers");
+            assert_eq!(one, reports(workers), "{unread:?} with {workers} workers");
         }
     }
 }

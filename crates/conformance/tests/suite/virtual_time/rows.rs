@@ -33,10 +33,10 @@ const BAD: u64 = 1 << 40;
 
 /// A number whose fingerprint panics for some values.
 #[derive(Debug)]
-struct Counted(u64);
+struct CheckedNumber(u64);
 
-impl Message for Counted {
-    const KINDS: &'static [&'static str] = &["Counted"];
+impl Message for CheckedNumber {
+    const KINDS: &'static [&'static str] = &["CheckedNumber"];
 
     fn kind(&self) -> usize {
         0
@@ -54,8 +54,8 @@ struct Receiver {
     got: u64,
 }
 
-impl Actor<Counted> for Receiver {
-    fn on<C: Context<Counted>>(&mut self, event: Event<Counted>, cx: &mut C) -> Flow {
+impl Actor<CheckedNumber> for Receiver {
+    fn on<C: Context<CheckedNumber>>(&mut self, event: Event<CheckedNumber>, cx: &mut C) -> Flow {
         self.got += 1;
         cx.count(
             if matches!(event, Event::Timer(_)) {
@@ -66,7 +66,7 @@ impl Actor<Counted> for Receiver {
             1,
         );
         let parent = cx.parent();
-        cx.send(parent, Counted(self.got));
+        cx.send(parent, CheckedNumber(self.got));
         if self.got != self.at {
             return Flow::Continue;
         }
@@ -75,12 +75,12 @@ impl Actor<Counted> for Receiver {
             Act::Panic => panic!("on {event:?}"),
             Act::PanicInFingerprint => {}
             Act::SendSelf => {
-                cx.send_self(Counted(7));
+                cx.send_self(CheckedNumber(7));
             }
             Act::TimerNow => cx.timer(Duration::ZERO, Token::new(3)),
             Act::Draw => {
                 let random = cx.random();
-                cx.send(parent, Counted(random % 1000));
+                cx.send(parent, CheckedNumber(random % 1000));
             }
         }
         Flow::Continue
@@ -96,8 +96,8 @@ struct Rows {
 
 const RECEIVERS: u32 = if cfg!(miri) { 3 } else { 300 };
 
-impl Scenario<Counted> for Rows {
-    async fn root<C: AsyncContext<Counted>>(self, mut cx: C) {
+impl Scenario<CheckedNumber> for Rows {
+    async fn root<C: AsyncContext<CheckedNumber>>(self, mut cx: C) {
         let Rows { act, at, bodies } = self;
         let make = move |index: u32| Receiver {
             act,
@@ -125,7 +125,7 @@ impl Scenario<Counted> for Rows {
                     let bad = matches!(act, Act::PanicInFingerprint)
                         && (to.as_u32() + sender) % 7 == 0
                         && number == at;
-                    cx.send(to, Counted(number + if bad { BAD } else { 0 }));
+                    cx.send(to, CheckedNumber(number + if bad { BAD } else { 0 }));
                 }
             }
             cx.recv().await;

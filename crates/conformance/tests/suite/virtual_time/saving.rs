@@ -1,6 +1,6 @@
 //! Runs that are saved while they are paused, and restored with any number of workers.
 
-use crate::held::hold;
+use crate::paused::paused_run;
 use corsair::fsm::{self, Form, Fsm, FsmError};
 use corsair::network::{Duplicating, Fifo, Jitter, Lossy};
 use corsair::{
@@ -422,10 +422,10 @@ fn pirates_that_are_restored_end_as_those_that_ran_through() {
     let (expected, tally) = fsm::run(corsair::Executor::Virtual, &config(2), scenario()).unwrap();
     for (from, to) in [(1, 2), (2, 1), (2, 3), (3, 3)] {
         for stop in [1, 6, 8, 450, 905, 907, 909] {
-            let mut run = hold(&config(from), &scenario(), None).simulation;
+            let mut run = paused_run(&config(from), &scenario(), None).simulation;
             assert!(run.run_until(at(stop * MS)), "over at {stop} ms");
             let snapshot = run.snapshot().unwrap();
-            let resumed = hold(&config(to), &scenario(), Some(&snapshot));
+            let resumed = paused_run(&config(to), &scenario(), Some(&snapshot));
             let Finished { report, totals } = resumed.finish().unwrap();
             assert_eq!(
                 report.digest, expected.digest,
@@ -449,17 +449,17 @@ fn a_branch_with_another_seed_differs_from_there_on_and_repeats_itself() {
         workers: workers(2),
         ..Config::default()
     };
-    let mut run = hold(&config, &scenario, None).simulation;
+    let mut run = paused_run(&config, &scenario, None).simulation;
     run.run_until(at(1000 * MS));
     let trunk = run.snapshot().unwrap();
     let branch = |seed: u64, stop: Option<Duration>| {
         let mut branch = trunk.clone();
         branch.reseed(seed).unwrap();
-        let mut run = hold(&config, &scenario, Some(&branch)).simulation;
+        let mut run = paused_run(&config, &scenario, Some(&branch)).simulation;
         if let Some(stop) = stop {
             run.run_until(at(stop));
             let again = run.snapshot().unwrap();
-            run = hold(&config, &scenario, Some(&again)).simulation;
+            run = paused_run(&config, &scenario, Some(&again)).simulation;
         }
         run.finish().unwrap().digest
     };
