@@ -119,7 +119,7 @@ impl Controller {
 
     /// Sends a message that arrives `later` nanoseconds after it otherwise would. It is sent again if a
     /// link loses it, except for [`Msg::Probe`], which is repeated anyway.
-    fn tell<C: Context<Msg>>(&mut self, later: u64, to: u32, message: Msg, cx: &mut C) {
+    fn send_after<C: Context<Msg>>(&mut self, later: u64, to: u32, message: Msg, cx: &mut C) {
         let model = &self.model;
         let transit = Transit {
             sender: self.index,
@@ -159,7 +159,7 @@ impl Controller {
             (TO_MEASURE, Some(rules), _) => {
                 for place in 0..self.nodes.len() {
                     if self.nodes[place].serves(now) {
-                        self.tell(0, self.nodes[place].node, Msg::Probe, cx);
+                        self.send_after(0, self.nodes[place].node, Msg::Probe, cx);
                     }
                 }
                 let answers = self.model.settled.min(rules.every / 2);
@@ -277,7 +277,7 @@ impl Controller {
     /// Makes nodes begin or stop serving.
     fn serve<C: Context<Msg>>(&mut self, nodes: Vec<u32>, there: bool, delay: u64, cx: &mut C) {
         for node in nodes {
-            self.tell(delay, node, Msg::Serve { there }, cx);
+            self.send_after(delay, node, Msg::Serve { there }, cx);
         }
     }
 
@@ -308,14 +308,14 @@ impl Controller {
             }
             let watched = &mut self.nodes[place];
             (watched.is_asked, watched.has_answered) = (true, false);
-            self.tell(0, node, Msg::Probe, cx);
+            self.send_after(0, node, Msg::Probe, cx);
         }
     }
 
     fn tell_registries<C: Context<Msg>>(&mut self, node: u32, message: Msg, cx: &mut C) {
         let model = Arc::clone(&self.model);
         for registry in model.topology.registries_of(node) {
-            self.tell(0, model.registry(registry), message, cx);
+            self.send_after(0, model.registry(registry), message, cx);
         }
     }
 }

@@ -66,7 +66,7 @@ impl Registry {
     }
 
     /// Sends a message that arrives after `after` nanoseconds.
-    fn tell<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) {
+    fn send_after<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) {
         post(Addr::from_u32(self.first + to), after, message, cx);
     }
 
@@ -87,7 +87,7 @@ impl Registry {
                     travel: self.model.usual_travel(self.index, other),
                 };
                 let after = (self.ordered).surely(&self.model, transit, || cx.random());
-                self.tell(other, after, Msg::ReplicateNode(change), cx);
+                self.send_after(other, after, Msg::ReplicateNode(change), cx);
             }
         }
         self.record(log, cx);
@@ -97,7 +97,7 @@ impl Registry {
     fn record<C: Context<Msg>>(&self, message: Msg, cx: &mut C) {
         let edda = self.model.edda();
         let travel = self.model.usual_travel(self.index, edda);
-        self.tell(edda, travel, message, cx);
+        self.send_after(edda, travel, message, cx);
     }
 
     /// Answers a look-up of a service with the changes since the last answer to the requester.
@@ -130,7 +130,7 @@ impl Registry {
                 } else {
                     Msg::Forget { node }
                 };
-                self.tell(asker, after, message, cx);
+                self.send_after(asker, after, message, cx);
             }
         }
     }

@@ -47,7 +47,7 @@ fn flag_of(error: &ObserveError) -> Option<&'static str> {
 }
 
 /// Warns about data that other systems did not receive, and lists the files.
-pub fn tell(observed: &OutputSummary) -> Vec<String> {
+pub fn report_losses(observed: &OutputSummary) -> Vec<String> {
     for loss in &observed.losses {
         complain(format!(
             "{}: {} of {} {} were lost: {}",

@@ -86,7 +86,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
         per_actor,
         processes: Vec::new(),
     };
-    tell(options, &console, &report, results, ending)
+    finish_outputs(options, &console, &report, results, ending)
 }
 
 /// The parts of a run that are completed after its end.
@@ -101,7 +101,7 @@ pub struct Ending {
 ///
 /// # Errors
 /// If an output could not be written.
-pub fn tell(
+pub fn finish_outputs(
     options: &Options,
     console: &Console,
     report: &Report,
@@ -110,7 +110,7 @@ pub fn tell(
 ) -> Result<ExitCode> {
     let observed =
         (ending.observer.finish()).map_err(|error| observed::with_flag(options, error))?;
-    let mut files = observed::tell(&observed);
+    let mut files = observed::report_losses(&observed);
     if let (Some(file), Some(path)) = (ending.per_actor, &options.per_actor) {
         let totals = report.per_actor.iter().enumerate();
         let names = totals.map(|(place, totals)| results.name(place, totals.who));

@@ -115,16 +115,16 @@ mod tests {
     #[test]
     fn a_process_that_does_not_come_is_named() {
         let arrivals = Arc::new(Arrivals::new(3));
-        let (tell, said) = channel();
+        let (sender, receiver) = channel();
         let limit = Duration::from_millis(20);
-        let report = move |sentence| tell.send(sentence).unwrap();
+        let report = move |sentence| sender.send(sentence).unwrap();
         let _watch = Watch::start(Arc::clone(&arrivals), limit, report).unwrap();
         arrivals.set_missing(2, true);
         arrivals.wait();
-        let said = said.recv_timeout(Duration::from_secs(20)).unwrap();
+        let text = receiver.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(
-            said.starts_with("process 2 has not reached the end") && said.contains("20ms"),
-            "{said}"
+            text.starts_with("process 2 has not reached the end") && text.contains("20ms"),
+            "{text}"
         );
     }
 

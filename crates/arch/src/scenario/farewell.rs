@@ -18,7 +18,7 @@ const TO_SILENCE: Token = Token::new(3);
 pub(super) struct Farewell {
     group: usize,
     /// The number of actors that were asked to leave, and the number of actors that have left.
-    told: u32,
+    notified: u32,
     left: u32,
     /// During a wait, the number of actors that had left when the timer was set.
     waits: Option<u32>,
@@ -28,8 +28,8 @@ pub(super) struct Farewell {
 /// this order the last messages of a group still reach the groups after it.
 fn groups(model: &Model) -> impl Iterator<Item = Range<u32>> {
     let (instances, edda) = (model.topology.len(), model.edda());
-    let keepers = model.first_controller()..model.actors();
-    let groups = [keepers, 0..instances, instances..edda, edda..edda + 1];
+    let controllers = model.first_controller()..model.actors();
+    let groups = [controllers, 0..instances, instances..edda, edda..edda + 1];
     groups.into_iter().filter(|group| !group.is_empty())
 }
 
@@ -51,9 +51,9 @@ impl Farewell {
                 return Wait::Event;
             }
             self.waits = None;
-            while self.told < group.len() as u32 {
-                cx.send(actors.get(group.start + self.told), Msg::Goodbye);
-                self.told += 1;
+            while self.notified < group.len() as u32 {
+                cx.send(actors.get(group.start + self.notified), Msg::Goodbye);
+                self.notified += 1;
                 if self.waits_for_more(&group) {
                     self.waits = Some(self.left);
                     cx.timer(SILENCE, TO_SILENCE);
@@ -71,8 +71,8 @@ impl Farewell {
     /// True if too many of the actors that were asked to leave are still present: more than `CHUNK`, or any of them if
     /// the complete group has been asked.
     fn waits_for_more(&self, group: &Range<u32>) -> bool {
-        let is_last = self.told == group.len() as u32;
-        self.told - self.left > if is_last { 0 } else { CHUNK }
+        let is_last = self.notified == group.len() as u32;
+        self.notified - self.left > if is_last { 0 } else { CHUNK }
     }
 
     /// Counts an actor that has left. Returns true if no actor has left for too long.

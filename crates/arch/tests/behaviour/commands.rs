@@ -31,7 +31,7 @@ fn millis(n: u64) -> Time {
     Time::ZERO.after(Duration::from_millis(n))
 }
 
-fn told(live: &mut Live, commands: &[(u64, u32, Command)]) {
+fn send_commands(live: &mut Live, commands: &[(u64, u32, Command)]) {
     for &(at, instance, command) in commands {
         live.command(millis(at), instance, command).unwrap();
     }
@@ -39,7 +39,7 @@ fn told(live: &mut Live, commands: &[(u64, u32, Command)]) {
 
 fn run(commands: &[(u64, u32, Command)]) -> (Report, Totals) {
     let mut live = live(TWO, 1);
-    told(&mut live, commands);
+    send_commands(&mut live, commands);
     live.finish().unwrap()
 }
 
@@ -62,7 +62,7 @@ fn what_is_told_gives_the_same_run_for_any_workers_and_watched_or_not() {
         let mut live = live(TWO, workers);
         live.watch(watched);
         if at_once {
-            told(&mut live, &commands);
+            send_commands(&mut live, &commands);
         } else {
             for &(at, instance, command) in &commands {
                 live.simulation().run_until(millis(at - 3));
@@ -87,13 +87,13 @@ fn what_is_told_gives_the_same_run_for_any_workers_and_watched_or_not() {
 #[test]
 fn a_killed_instance_is_down_until_it_is_revived() {
     let mut live = live(TWO, 1);
-    told(
+    send_commands(
         &mut live,
         &[(500, 1, Command::Kill), (501, 2, Command::Kill)],
     );
     live.simulation().run_until(millis(600));
     assert!(live.state(1).unwrap().is_down && live.state(2).unwrap().is_down);
-    told(
+    send_commands(
         &mut live,
         &[(1000, 1, Command::Revive), (1001, 1, Command::Revive)],
     );
@@ -120,7 +120,7 @@ fn what_a_fault_ends_later_may_have_been_ended_before() {
             ),
         );
         let mut live = live(&services, 1);
-        told(&mut live, &[(1000, 1, undo), (1000, 2, undo)]);
+        send_commands(&mut live, &[(1000, 1, undo), (1000, 2, undo)]);
         live.simulation().run_until(millis(800));
         let before = live.state(1).unwrap();
         assert!(
@@ -145,11 +145,11 @@ fn what_a_fault_ends_later_may_have_been_ended_before() {
 fn a_paused_instance_queues_and_goes_on() {
     let mut live = live(TWO, 1);
     let both = |at, command| [(at, 1, command), (at, 2, command)];
-    told(&mut live, &both(500, Command::Pause));
+    send_commands(&mut live, &both(500, Command::Pause));
     live.simulation().run_until(millis(900));
     let waiting = live.state(0).unwrap().under_way;
     assert!(waiting > 10, "{waiting}");
-    told(&mut live, &both(1000, Command::Resume));
+    send_commands(&mut live, &both(1000, Command::Resume));
     live.simulation().run_until(millis(1200));
     assert!(live.state(0).unwrap().under_way < 5);
     let (_, totals) = live.finish().unwrap();

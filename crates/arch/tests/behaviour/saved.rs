@@ -43,7 +43,7 @@ fn config(workers: usize) -> Config {
 }
 
 /// Returns all results at the end of a run as text.
-fn told(topology: &Topology, (report, totals): (Report, Totals)) -> String {
+fn results_text(topology: &Topology, (report, totals): (Report, Totals)) -> String {
     let entry = |entry: &EntryTotals| {
         let times = entry.times.iter().chain(entry.ages.iter());
         let times: Vec<_> = times
@@ -74,7 +74,7 @@ fn told(topology: &Topology, (report, totals): (Report, Totals)) -> String {
 fn without_a_stop(topology: &Topology) -> (Duration, String) {
     let executor = corsair::Executor::Virtual;
     let ran = simulate(executor, &config(1), topology.clone(), &plan()).unwrap();
-    (ran.0.time.elapsed(), told(topology, ran))
+    (ran.0.time.elapsed(), results_text(topology, ran))
 }
 
 fn saved_at(topology: &Topology, at: Duration) -> Snapshot {
@@ -109,7 +109,7 @@ fn what_was_saved_at_any_time_comes_to_the_same_end_with_any_number_of_workers()
             for workers in workers {
                 let ran = resume(&topology, workers, &snapshot).finish().unwrap();
                 assert_eq!(
-                    told(&topology, ran),
+                    results_text(&topology, ran),
                     expected,
                     "{name} at {at:?} on {workers}"
                 );
@@ -131,7 +131,11 @@ fn a_run_that_is_saved_again_and_again_is_the_same() {
             let snapshot = live.simulation().snapshot().unwrap();
             live = resume(&topology, 1 + number as usize % 3, &snapshot);
         }
-        assert_eq!(told(&topology, live.finish().unwrap()), expected, "{name}");
+        assert_eq!(
+            results_text(&topology, live.finish().unwrap()),
+            expected,
+            "{name}"
+        );
     }
 }
 
@@ -160,7 +164,7 @@ fn a_branch_that_changes_nothing_is_the_run_that_was_saved() {
         let branched = Architecture::branch(&config(2), &topology, &branch, &plan(), &snapshot);
         let (branch, snapshot) = branched.unwrap();
         let live = Live::hold(branch, snapshot).unwrap();
-        told(&topology, live.finish().unwrap())
+        results_text(&topology, live.finish().unwrap())
     };
     assert_eq!(branch(None), expected);
     assert_ne!(branch(Some(1)), expected);

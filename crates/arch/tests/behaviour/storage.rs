@@ -97,8 +97,11 @@ fn stores_that_depend_on_each_other_have_each_others_values() {
     // Each value is copied to the five other stores. The three registries replicate the arrival and the departure of
     // eight instances to each other. The registry of an instance's zone sends two messages for the instance. All three
     // registries send messages for the instance without a zone: six in total.
-    let told = 2 * (7 * 2 + 3 * 2);
-    assert_eq!(joined.messages("Replicate"), 5 * joined.entry().puts + told);
+    let messages = 2 * (7 * 2 + 3 * 2);
+    assert_eq!(
+        joined.messages("Replicate"),
+        5 * joined.entry().puts + messages
+    );
 }
 
 // Guarantee: arch-7.

@@ -217,7 +217,7 @@ impl<'a, C: Carrier> Process<'a, C> {
 
     /// Prints the summary of the run in the first process, and returns the exit code.
     fn conclude<R: Results>(mut self, ran: Result<Option<(Report, R)>>) -> Result<ExitCode> {
-        let told = match (ran, self.stage) {
+        let ended = match (ran, self.stage) {
             (Err(error), Stage::Preparing) => {
                 self.agree(&[], Some(&format!("{error:#}")))?;
                 return Ok(ExitCode::from(exit_code::REFUSED));
@@ -225,7 +225,7 @@ impl<'a, C: Carrier> Process<'a, C> {
             (_, Stage::Refused) => return Ok(ExitCode::from(exit_code::REFUSED)),
             (Ok(Some((report, results))), _) => {
                 let ending = self.ending.take().context("the run has no end")?;
-                simulation::tell(self.options, &self.console, &report, results, ending)
+                simulation::finish_outputs(self.options, &self.console, &report, results, ending)
             }
             (Ok(None), _) => Ok(match self.options.config.cancel.is_cancelled() {
                 true => ExitCode::from(interrupt::EXIT_CODE),
@@ -233,12 +233,12 @@ impl<'a, C: Carrier> Process<'a, C> {
             }),
             (Err(error), _) => Err(error),
         };
-        match told {
+        match ended {
             Err(error) if self.stage == Stage::Ended => {
                 complain(format_args!("{error:#}"));
                 Ok(ExitCode::from(exit_code::REFUSED))
             }
-            told => told,
+            ended => ended,
         }
     }
 

@@ -125,7 +125,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
         rows[number / args.seeds].push(run);
     }
     drop(bar);
-    tell(args, &branches, &rows);
+    print_measurements(args, &branches, &rows);
     Ok(())
 }
 
@@ -260,7 +260,7 @@ fn branch(line: &str) -> Result<NamedBranch, String> {
 }
 
 /// Prints the measurements of each branch, and their differences from the first branch.
-fn tell(args: &ForkArgs, branches: &[NamedBranch], rows: &[Vec<Measurement>]) {
+fn print_measurements(args: &ForkArgs, branches: &[NamedBranch], rows: &[Vec<Measurement>]) {
     let [base, others @ ..] = rows else {
         return;
     };

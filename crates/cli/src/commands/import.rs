@@ -136,14 +136,14 @@ pub fn run(args: &ImportArgs) -> Result<()> {
     Ok(())
 }
 
-fn lines(imported: &Imported, tell: impl Fn(String)) {
+fn lines(imported: &Imported, print: impl Fn(String)) {
     let definition = &imported.definition;
     let calls: usize = definition
         .services
         .iter()
         .map(|service| service.called().len())
         .sum();
-    tell(format!(
+    print(format!(
         "corsair: imported {} services with {calls} calls from {} documents",
         definition.services.len() - definition.load.len(),
         imported.documents
@@ -159,17 +159,17 @@ fn lines(imported: &Imported, tell: impl Fn(String)) {
             } = call;
             let kind = if assumed { "assumed call" } else { "call" };
             let arrow = if call.is_sent { "~>" } else { "->" };
-            tell(format!("  {kind:<13} {from} {arrow} {to}: {because}"));
+            print(format!("  {kind:<13} {from} {arrow} {to}: {because}"));
         }
     }
     imported
         .assumed
         .iter()
-        .for_each(|said| tell(format!("  assumed       {said}")));
+        .for_each(|said| print(format!("  assumed       {said}")));
     imported
         .left_out
         .iter()
-        .for_each(|said| tell(format!("  left out      {said}")));
+        .for_each(|said| print(format!("  left out      {said}")));
     for field in &imported.unused {
         let Unused {
             format,
@@ -179,12 +179,12 @@ fn lines(imported: &Imported, tell: impl Fn(String)) {
             times,
             first,
         } = field;
-        tell(format!(
+        print(format!(
             "  no effect     {format} {kind} {field} ({times}, first in {first}): {why}"
         ));
     }
     imported
         .objectives
         .iter()
-        .for_each(|slo| tell(format!("  objective     --slo '{slo}'")));
+        .for_each(|slo| print(format!("  objective     --slo '{slo}'")));
 }

@@ -167,20 +167,20 @@ fn json(learned: &LearnReport, judged: &[Resemblance], text: &str) -> Result<()>
     Ok(())
 }
 
-fn lines(learned: &LearnReport, judged: &[Resemblance], tell: impl Fn(String)) {
+fn lines(learned: &LearnReport, judged: &[Resemblance], print: impl Fn(String)) {
     let services = learned.definition.services.len() - learned.definition.load.len();
-    tell(format!(
+    print(format!(
         "corsair: learned {services} services from {} spans of {} traces in {}",
         learned.spans,
         learned.traces,
         GoDuration::rounded(learned.lasted)
     ));
-    tell(format!(
+    print(format!(
         "  {:<32} {:>9} {:>6} {:>10} {:>10} {:>7}",
         "request", "recorded", "", "recorded", "simulated", "off"
     ));
     if learned.is_held_out {
-        tell("  compared with the part of the recording that was not learned from".to_owned());
+        print("  compared with the part of the recording that was not learned from".to_owned());
     }
     for kind in judged {
         let name = format!("{} {}", kind.entry, kind.kind);
@@ -194,7 +194,7 @@ fn lines(learned: &LearnReport, judged: &[Resemblance], tell: impl Fn(String)) {
                 0 => [name.clone(), kind.recorded.to_string()],
                 _ => Default::default(),
             };
-            tell(format!(
+            print(format!(
                 "  {first:<32} {count:>9} {:>6} {:>10} {:>10} {:>+6.1}%",
                 format!("p{}", quantile.part * 100.0),
                 GoDuration::rounded(recorded).to_string(),
@@ -203,19 +203,19 @@ fn lines(learned: &LearnReport, judged: &[Resemblance], tell: impl Fn(String)) {
             ));
         }
         if kind.simulated == 0 {
-            tell(format!(
+            print(format!(
                 "  {name:<32} {:>9} recorded, no requests simulated",
                 kind.recorded
             ));
             continue;
         }
-        tell(format!(
+        print(format!(
             "  {:<32} Kolmogorov-Smirnov {:.3} over {} simulated",
             "", kind.distance, kind.simulated
         ));
     }
     if !learned.numbers.is_empty() {
-        tell(format!(
+        print(format!(
             "  {:<40} {:>11}   95 % interval",
             "number", "learned"
         ));
@@ -229,7 +229,7 @@ fn lines(learned: &LearnReport, judged: &[Resemblance], tell: impl Fn(String)) {
                 .to_owned(),
         };
         let (least, most) = number.between;
-        tell(format!(
+        print(format!(
             "  {:<40} {:>11}   {} to {}",
             number.name,
             shown(number.value),
@@ -238,6 +238,6 @@ fn lines(learned: &LearnReport, judged: &[Resemblance], tell: impl Fn(String)) {
         ));
     }
     for remark in &learned.remarks {
-        tell(format!("  note: {remark}"));
+        print(format!("  note: {remark}"));
     }
 }

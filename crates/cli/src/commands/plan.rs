@@ -45,7 +45,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     #[cfg(feature = "mpi")]
     return match corsair_cluster::is_started() {
         true => model::measure(),
-        false => model::tell(args),
+        false => model::print_estimate(args),
     };
     #[cfg(not(feature = "mpi"))]
     Err(crate::cluster::not_built(&[

@@ -84,8 +84,8 @@ fn run(args: &SweepArgs) -> Result<()> {
     let bar = ProgressBar::new(total as u64).with_style(style);
     bar.set_position(before as u64);
     console.set_bar(Some(bar.clone()));
-    let tell = |done: usize| bar.set_position(done as u64);
-    let is_whole = sweep.make(&config, Some(&mut file), &mut made, tell);
+    let progress = |done: usize| bar.set_position(done as u64);
+    let is_whole = sweep.make(&config, Some(&mut file), &mut made, progress);
     bar.finish_and_clear();
     console.set_bar(None);
     let path = args.out.display();

@@ -100,29 +100,30 @@ impl<P: PirateWatch> Watch for FsmWatch<P> {
     }
 
     fn spawned(&self, at: Time, fsm: Addr, pirates: AddrRange) {
-        let told = &self.stages.0;
-        let _ = told.addresses.set((fsm, pirates));
-        told.recorder.name(at, fsm, || "fsm".to_owned());
-        let names = Arc::new(told.names.clone());
-        told.recorder.population(at, pirates, names);
+        let state = &self.stages.0;
+        let _ = state.addresses.set((fsm, pirates));
+        state.recorder.name(at, fsm, || "fsm".to_owned());
+        let names = Arc::new(state.names.clone());
+        state.recorder.population(at, pirates, names);
     }
 
     fn talk(&self, talk: Duration) {
-        let told = &self.stages.0;
+        let state = &self.stages.0;
         let shown = GoDuration(talk);
-        told.console
+        state
+            .console
             .line(format_args!("fsm: Talk amongst yourselves for {shown}"));
-        told.console.talking(talk);
-        let _ = told.began.set(Instant::now());
+        state.console.talking(talk);
+        let _ = state.began.set(Instant::now());
     }
 
     fn delivered(&self, at: Time, messages: u64) {
-        let told = &self.stages.0;
-        let wall = told.began.get().map(Instant::elapsed).unwrap_or_default();
+        let state = &self.stages.0;
+        let wall = state.began.get().map(Instant::elapsed).unwrap_or_default();
         let seconds = wall.as_secs_f64();
-        let _ = told.delivered.set(Delivery { messages, seconds });
+        let _ = state.delivered.set(Delivery { messages, seconds });
         let wall = GoDuration::rounded(wall);
-        told.stage(
+        state.stage(
             at,
             format_args!("fsm: Delivered {messages} messages in {wall}"),
         );

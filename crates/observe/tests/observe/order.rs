@@ -48,15 +48,15 @@ fn what_another_process_relays_is_written_as_if_it_were_told_here() {
         sources: 1,
         ..everything(directory.path(), clock)
     };
-    let (tell, told) = std::sync::mpsc::sync_channel::<Vec<u8>>(2);
+    let (sender, receiver) = std::sync::mpsc::sync_channel::<Vec<u8>>(2);
     let relay = Relay::start(&settings, move |batch| {
-        tell.send(batch.to_vec()).map_err(io::Error::other)
+        sender.send(batch.to_vec()).map_err(io::Error::other)
     });
     let relay = relay.unwrap();
     let observer = Observer::start(settings).unwrap();
     let mut source = observer.sources().pop().unwrap();
     let listens = std::thread::spawn(move || {
-        let mut batches = told.into_iter();
+        let mut batches = receiver.into_iter();
         while !source.receive(&batches.next().unwrap()).unwrap() {}
     });
     FLEET.run_told_apart(
@@ -92,9 +92,9 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
         out: directory.path().to_owned(),
         ..Settings::new("fleet", Clock::Virtual(config.progress.clone()))
     };
-    let (tell, told) = std::sync::mpsc::channel::<Vec<u8>>();
+    let (sender, receiver) = std::sync::mpsc::channel::<Vec<u8>>();
     let relay = Relay::start(&settings(), move |batch| {
-        tell.send(batch.to_vec()).map_err(io::Error::other)
+        sender.send(batch.to_vec()).map_err(io::Error::other)
     });
     let relay = relay.unwrap();
     let observer = Observer::start(settings()).unwrap();
@@ -111,13 +111,13 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
     recorder.sample(www, Metric::Response, 5);
     // The next window begins after the time of the save. The relay sends this time before it sends the measured times.
     let until = Time::ZERO.after(Duration::from_nanos(1));
-    let early = told.recv().unwrap();
+    let early = receiver.recv().unwrap();
     assert!(!source.receive(&early).unwrap());
     recorder.save(until).unwrap();
     let listens = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
         let mut said = Vec::new();
-        for batch in told {
+        for batch in receiver {
             said.push(source.receive(&batch).unwrap());
         }
         said
@@ -140,12 +140,12 @@ fn a_batch_that_is_cut_or_has_more_than_it_says_is_refused() {
         sources: 1,
         ..Settings::new("fleet", Clock::Wall)
     };
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let relay = Relay::start(&settings, move |batch| {
-        tell.send(batch.to_vec()).map_err(io::Error::other)
+        sender.send(batch.to_vec()).map_err(io::Error::other)
     });
     relay.unwrap().finish().unwrap();
-    let batch: Vec<u8> = told.recv().unwrap();
+    let batch: Vec<u8> = receiver.recv().unwrap();
     let observer = Observer::start(settings).unwrap();
     let mut source = observer.sources().pop().unwrap();
     for length in 0..batch.len() {

@@ -93,7 +93,7 @@ pub fn run(run: &SizeSearch<'_>, find: &str, console: &Console) -> Result<()> {
     let found = found.map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
     let topology = make(1).map_err(|what| anyhow!("{what}"))?;
     match args.format {
-        Format::Text => tell(run, service, &topology, &found, console),
+        Format::Text => print_size(run, service, &topology, &found, console),
         Format::Json => console.print(|out| {
             let found = InstancesSummary::new(&args.arch, service, run.search, &topology, &found);
             serde_json::to_writer(&mut *out, &found).map_err(io::Error::from)?;
@@ -103,7 +103,7 @@ pub fn run(run: &SizeSearch<'_>, find: &str, console: &Console) -> Result<()> {
     Ok(())
 }
 
-fn tell(
+fn print_size(
     run: &SizeSearch<'_>,
     service: &str,
     topology: &Topology,

@@ -94,7 +94,7 @@ pub fn measure() -> Result<()> {
 }
 
 /// Prints the estimate; see [`super::run`].
-pub fn tell(args: &PlanArgs) -> Result<()> {
+pub fn print_estimate(args: &PlanArgs) -> Result<()> {
     let workers = args.run.config().workers.get();
     let model = if args.arch == "fsm" {
         pirates(args)?

@@ -228,8 +228,8 @@ fn what_an_actor_has_sent_is_known_at_any_time_and_what_the_report_says() {
 
 /// Returns the total of sent messages, after checking that each actor's count agrees with the report.
 fn sent_by_all(simulation: &mut Simulation<fsm::Msg>) -> u64 {
-    let told = simulation.report().per_actor;
-    let sent = told.iter().map(|actor| {
+    let per_actor = simulation.report().per_actor;
+    let sent = per_actor.iter().map(|actor| {
         let sent = simulation.sent(actor.who).unwrap();
         // Spawn requests are numbered together with messages.
         assert!(

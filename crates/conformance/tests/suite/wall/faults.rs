@@ -197,8 +197,10 @@ fn a_run_past_its_end_is_an_error() {
             Sleeper { cancel: None },
         ) {
             Err(RunError::PastEnd {
-                end: told, next, ..
-            }) => assert!(told == end && next > end),
+                end: reported,
+                next,
+                ..
+            }) => assert!(reported == end && next > end),
             other => panic!("{executor:?}: {other:?}"),
         }
     }

@@ -193,10 +193,10 @@ fn left_alone(
     let (waiting, _never) = Waiting::for_ever();
     let (held, begun) = (waiting.held.clone(), waiting.begun.clone());
     let (handle, cancel) = (runtime.handle().clone(), config.cancel.clone());
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let run = thread::spawn(move || {
         let result = run_on(&handle, &config, waiting);
-        assert!(tell.send(result).is_ok());
+        assert!(sender.send(result).is_ok());
     });
     let until = Instant::now() + driven;
     while Instant::now() < until {
@@ -204,7 +204,7 @@ fn left_alone(
     }
     assert_eq!(begun.load(SeqCst), !driven.is_zero());
     act(&cancel);
-    let result = told.recv_timeout(Duration::from_secs(20));
+    let result = receiver.recv_timeout(Duration::from_secs(20));
     let result = result.expect("the run ends although no thread drives the runtime");
     run.join().unwrap();
     (result, Arc::strong_count(&held))

@@ -204,10 +204,14 @@ impl Scenario<Number> for Grenades {
 fn all_grenades_are_told(what: &str, result: Result<Report, RunError>) {
     let report = result.unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{what}");
-    let mut told: Vec<_> = report.panics.iter().map(|panic| &panic.name).collect();
-    told.sort();
+    let mut reported: Vec<_> = report.panics.iter().map(|panic| &panic.name).collect();
+    reported.sort();
     let names: Vec<_> = (0..10).map(|n| format!("holder{n}")).collect();
-    assert!(told.into_iter().eq(&names), "{what}: {:?}", report.panics);
+    assert!(
+        reported.into_iter().eq(&names),
+        "{what}: {:?}",
+        report.panics
+    );
     for panic in &report.panics {
         let said = (panic.event.as_str(), panic.message.as_str());
         assert_eq!(said, ("the end of the run", "a grenade"), "{what}");

@@ -89,14 +89,14 @@ impl<M: Message> WorkerThreads<M> {
         let (seed, matrix) = (config.seed, Arc::new(Matrix::new(shards.len())));
         let mut workers = Vec::new();
         for (index, shard) in shards.iter().enumerate().skip(1) {
-            let (orders, told) = channel::<Before>();
-            let (tell, ends) = channel();
+            let (orders, orders_receiver) = channel::<Before>();
+            let (ends_sender, ends) = channel();
             let (shard, config) = (Arc::clone(shard), config.clone());
             let mut port = Port::new(Arc::clone(&matrix), index);
             let work = move || {
-                for pause in told {
+                for pause in orders_receiver {
                     let end = lock(&shard).go(&config, &mut port, pause);
-                    if tell.send(end).is_err() {
+                    if ends_sender.send(end).is_err() {
                         return;
                     }
                 }

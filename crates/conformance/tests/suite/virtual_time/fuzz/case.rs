@@ -380,7 +380,7 @@ impl Scenario<Note> for Case {
 /// Returns the results that must be the same in all ways to run a case.
 fn essence(result: Result<Report, RunError>, seen: u64) -> String {
     let mut text = String::new();
-    let mut tell = |what: std::fmt::Arguments<'_>| {
+    let mut print_line = |what: std::fmt::Arguments<'_>| {
         let _ = writeln!(text, "{what}");
     };
     let report = match &result {
@@ -392,22 +392,22 @@ fn essence(result: Result<Report, RunError>, seen: u64) -> String {
             | RunError::TooManyActors { .. }),
         ) => return error.to_string(),
         Err(error) => {
-            tell(format_args!("{error}"));
+            print_line(format_args!("{error}"));
             error.report()
         }
         Ok(report) => Some(report),
     };
-    tell(format_args!("saw {seen:x}"));
+    print_line(format_args!("saw {seen:x}"));
     if let Some(report) = report {
-        tell(format_args!("{:?} {:?}", report.digest, report.time));
-        tell(format_args!(
+        print_line(format_args!("{:?} {:?}", report.digest, report.time));
+        print_line(format_args!(
             "{:?} {:?}",
             report.messages, report.dead_letters
         ));
-        tell(format_args!("{:?}", (report.lost, report.duplicated)));
+        print_line(format_args!("{:?}", (report.lost, report.duplicated)));
         let counts = (report.timers, report.spawned, report.ended);
-        tell(format_args!("{counts:?} {:?}", report.waiting));
-        tell(format_args!("{:?}", report.per_actor));
+        print_line(format_args!("{counts:?} {:?}", report.waiting));
+        print_line(format_args!("{:?}", report.per_actor));
     }
     text
 }
