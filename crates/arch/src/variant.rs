@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_values_that_are_wrong_are_told() {
+    fn paths_and_values_that_are_wrong_are_reported() {
         assert_eq!(
             with("services.wbe.count", "5").unwrap_err(),
             "services.wbe.count: there is no 'wbe'; did you mean web?"

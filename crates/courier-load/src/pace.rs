@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn every_worker_is_told_its_times_in_order_and_never_early() {
+    async fn every_worker_receives_its_times_in_order_and_never_early() {
         let begun = Instant::now();
         let due = start(10_000.0, begun, 3, 5).unwrap();
         for (worker, mut due) in due.into_iter().enumerate() {

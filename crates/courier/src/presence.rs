@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_and_goes_is_told_once() {
+    fn who_comes_and_goes_is_announced_once() {
         let presence = Presence::default();
         presence.came(person(2));
         presence.came(person(1));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn other_nodes_are_told_what_happens_here() {
+    fn other_nodes_are_notified_of_what_happens_here() {
         let presence = Presence::default();
         assert_eq!(presence.changes(), Changes::TooMany);
         presence.came(person(1));

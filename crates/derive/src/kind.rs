@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_without_a_name_is_told_to_have_one() {
+    fn a_kind_without_a_name_is_refused() {
         let error = derived(parse_quote! { struct Purse; });
         assert!(error.is_err_and(|error| error.contains("#[kind(name = \"Purse\")]")));
     }

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_event_the_part_that_differs_is_told() {
+    fn of_a_long_event_the_part_that_differs_is_reported() {
         let long = |middle: &str| format!("{}{middle}{}", "é".repeat(5_000), "x".repeat(5_000));
         let (a, b) = excerpts(&long("one"), &long("two"));
         assert!(a.contains("éonex"), "{a}");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_told() {
+    fn what_cannot_be_compared_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         write(directory.path(), "x/a.json", "");

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_cannot_be_told_apart_are_refused() {
+    fn places_that_cannot_be_distinguished_are_refused() {
         assert_eq!(
             refusal(&["a", "a"], &[], &[]),
             "there are two regions 'a'; call one of them something else"

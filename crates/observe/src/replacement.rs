@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_the_way_is_told() {
+    fn a_directory_in_the_way_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let said = Replacement::begin(directory.path())
             .unwrap_err()

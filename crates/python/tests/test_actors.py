@@ -280,7 +280,7 @@ def test_exceptions_of_start_and_of_fingerprints_are_raised_as_well():
         (lambda: None, TypeError, ""),
     ],
 )
-def test_what_makes_no_sense_in_a_handler_is_told(act, error, said):
+def test_what_makes_no_sense_in_a_handler_is_reported(act, error, said):
     with pytest.raises(error, match=said):
         run_once(act)
 
@@ -503,7 +503,7 @@ def test_ctrl_c_in_a_handler_ends_the_simulation():
     assert out.split("\n")[0] == "interrupted" and "KeyboardInterrupt" in out
 
 
-def test_a_forked_child_is_told_that_the_simulation_is_not_its_own():
+def test_a_forked_child_is_refused_because_the_simulation_is_not_its_own():
     code = """
         import os, corsair
         class Quiet:

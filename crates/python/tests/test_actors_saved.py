@@ -391,7 +391,7 @@ def test_there_is_something_to_save(tmp_path):
         simulation.checkpoint(tmp_path)
 
 
-def test_checkpoints_of_actors_and_of_architectures_are_told_apart(tmp_path):
+def test_checkpoints_of_actors_and_of_architectures_are_distinguished(tmp_path):
     queues().checkpoint(tmp_path / "actors")
     corsair.run("lamp", duration=1, load="50/s", checkpoint_at=0.5, checkpoint_dir=tmp_path / "services")
     with pytest.raises(ValueError, match=r"continue it by Simulation\.restore"):

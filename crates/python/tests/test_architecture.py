@@ -61,7 +61,7 @@ def refused(text):
     return caught.value
 
 
-def test_a_name_that_is_wrong_is_told_with_its_path_and_the_nearest(mm1):
+def test_a_name_that_is_wrong_is_reported_with_its_path_and_the_nearest(mm1):
     arch = Architecture.from_json(mm1)
     arch["www"].dependencies = ["staton"]
     error = refused(arch)
@@ -70,7 +70,7 @@ def test_a_name_that_is_wrong_is_told_with_its_path_and_the_nearest(mm1):
     assert "did you mean station?" in str(error)
 
 
-def test_a_value_of_another_type_is_told_with_its_path(mm1):
+def test_a_value_of_another_type_is_reported_with_its_path(mm1):
     arch = Architecture.from_json(mm1)
     arch["station"].count = "many"
     error = refused(arch)
@@ -121,7 +121,7 @@ def test_what_is_no_architecture_is_refused(source, error):
         Architecture.from_json(source)
 
 
-def test_names_that_are_no_built_ins_are_told_with_the_nearest():
+def test_names_that_are_no_built_ins_are_reported_with_the_nearest():
     with pytest.raises(ArchitectureError, match="did you mean netflixoss?") as caught:
         Architecture.built_in("netflixos")
     assert caught.value.nearest == "netflixoss"

@@ -167,7 +167,7 @@ def test_what_is_learned_is_what_the_command_learns(queue, tmp_path, command):
     assert corsair.run(ours.architecture, duration=1).summary["requests"] > 10
 
 
-def test_traces_that_teach_nothing_are_told(tmp_path):
+def test_traces_that_teach_nothing_are_reported(tmp_path):
     empty = tmp_path / "empty.json"
     empty.write_text("[]")
     for files, error in [([], ValueError), (tmp_path / "none.json", ValueError), (empty, ValueError), ([1], TypeError)]:

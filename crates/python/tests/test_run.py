@@ -123,7 +123,7 @@ def test_files_are_written_where_they_are_wanted(tmp_path):
     assert (tmp_path / "json_metrics" / "lamp_flow.otlp.jsonl").stat().st_size > 1000
 
 
-def test_what_was_not_kept_is_told_with_how_to_keep_it():
+def test_what_was_not_recorded_is_reported_with_how_to_keep_it():
     result = corsair.run("lamp", duration=0.2)
     for name in ("graph", "flows"):
         with pytest.raises(LookupError, match=f"{name}=True"):
@@ -194,12 +194,12 @@ class Endless:
         ({"out": "/proc/nowhere"}, OSError, "/proc/nowhere"),
     ],
 )
-def test_arguments_that_make_no_sense_are_told(arguments, error, said):
+def test_arguments_that_make_no_sense_are_reported(arguments, error, said):
     with pytest.raises(error, match=said):
         corsair.run("lamp", **{"duration": 1, **arguments})
 
 
-def test_progress_is_told_and_its_exceptions_are_raised():
+def test_progress_is_reported_and_its_exceptions_are_raised():
     told = []
     corsair.run("netflixoss", duration=60, population=300, progress=told.append)
     assert told == sorted(told) and all(0 <= done <= 1 for done in told)

@@ -64,7 +64,7 @@ def test_a_run_that_is_killed_goes_on_in_another_process(tmp_path):
     assert again.digest == whole.digest and again.messages == whole.messages
 
 
-def test_a_simulation_is_saved_with_what_it_was_told(tmp_path):
+def test_a_simulation_is_saved_with_the_commands_it_received(tmp_path):
     simulation = ServiceSimulation("lamp", duration=3, seed=2)
     simulation.run_until(1)
     simulation.kill(simulation.instances[0], at=1.5)
@@ -184,12 +184,12 @@ def test_a_time_to_save_at_that_the_run_does_not_reach_is_reported(tmp_path):
         ({"checkpoint_at": 0.5, "checkpoint_dir": "/proc/nowhere"}, OSError, "/proc/nowhere"),
     ],
 )
-def test_what_cannot_be_saved_is_told(arguments, error, said):
+def test_what_cannot_be_saved_is_reported(arguments, error, said):
     with pytest.raises(error, match=said):
         corsair.run("lamp", duration=1, **arguments)
 
 
-def test_what_is_no_checkpoint_is_told(tmp_path):
+def test_what_is_no_checkpoint_is_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match="checkpoint_dir"):
         corsair.resume(tmp_path)
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -212,7 +212,7 @@ def test_what_is_no_checkpoint_is_told(tmp_path):
         corsair.resume(tmp_path)
 
 
-def test_a_checkpoint_of_another_program_is_told(tmp_path, command):
+def test_a_checkpoint_of_another_program_is_reported(tmp_path, command):
     command("-a", "fsm", "-p", "100", "-d", "2", "--checkpoint-at", "1s", "--checkpoint-dir", str(tmp_path))
     with pytest.raises(ValueError, match="was written by corsair 0.*resume it with the program"):
         corsair.resume(tmp_path)

@@ -21,7 +21,7 @@ def test_a_run_in_steps_is_the_run_itself():
         held.run_until(4)
 
 
-def test_instances_are_looked_at_and_told_what_to_do():
+def test_instances_are_inspected_and_receive_commands():
     with ServiceSimulation("lamp", duration=20) as held:
         name = next(name for name in held.instances if name.startswith("webserver"))
         held.run_until(2)
@@ -43,7 +43,7 @@ def test_instances_are_looked_at_and_told_what_to_do():
         assert held.messages > before
 
 
-def test_what_was_told_when_decides_the_result():
+def test_the_time_of_a_command_decides_the_result():
     def told(workers):
         held = ServiceSimulation("lamp", duration=3, workers=workers)
         held.pause("webserver00", at=1)
@@ -54,7 +54,7 @@ def test_what_was_told_when_decides_the_result():
     assert told(1) == told(3) != corsair.run("lamp", duration=3).digest
 
 
-def test_what_makes_no_sense_is_told():
+def test_what_makes_no_sense_is_reported():
     held = ServiceSimulation("lamp", duration=5)
     held.run_until(2)
     with pytest.raises(ValueError, match="did you mean webserver00"):
@@ -70,7 +70,7 @@ def test_what_makes_no_sense_is_told():
         held.step()
 
 
-def test_what_is_asked_of_a_simulation_that_is_over_is_told_so():
+def test_requests_to_a_simulation_that_is_over_are_refused():
     closed, finished = ServiceSimulation("lamp", duration=1), ServiceSimulation("lamp", duration=1)
     closed.close()
     finished.finish()

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn all_members_are_read_up_to_a_limit_and_damage_is_told() {
+    fn all_members_are_read_up_to_a_limit_and_damage_is_reported() {
         let text: Vec<u8> = (0..1_000_000u32).map(|n| (n / 7) as u8).collect();
         let mut file = compress(&text);
         file.extend(compress(b"more"));

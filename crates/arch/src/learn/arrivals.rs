@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn regular_independent_and_uniform_arrivals_are_told_apart() {
+    fn regular_independent_and_uniform_arrivals_are_distinguished() {
         let all = [
             learned(|_, _| 1.0),
             learned(|random, _| exponential(random)),

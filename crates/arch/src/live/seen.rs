@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_apart_by_whom_they_go_to() {
+    fn calls_are_distinguished_by_whom_they_go_to() {
         let mut seen = InstanceHistory::default();
         for to in [7, 7, 3, 7, 3, 9] {
             let place = seen.place_of(to);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_make_no_sense_are_told_with_their_line() {
+    fn rows_that_make_no_sense_are_reported_with_their_line() {
         let said = |text: &str| {
             let file = file(text);
             let said = rates(file.path()).unwrap_err();

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_told_by_its_number() {
+    fn a_line_that_is_none_is_reported_by_its_number() {
         for wrong in [
             "x,db,a,b,1,0,,,,,0,0,",
             "0,db,a,b,1,0,,,,,0,0",

@@ -45,7 +45,7 @@ fn run(commands: &[(u64, u32, Command)]) -> (Report, Totals) {
 
 // Guarantee: arch-12.
 #[test]
-fn what_is_told_gives_the_same_run_for_any_workers_and_watched_or_not() {
+fn what_is_commanded_gives_the_same_run_for_any_workers_and_watched_or_not() {
     let commands = [
         (500, 1, Command::Kill),
         (700, 2, Command::Slow(500)),
@@ -251,7 +251,7 @@ fn what_is_sent_from_outside_is_done_and_answered_to_no_actor() {
 }
 
 #[test]
-fn nothing_can_be_told_of_what_has_passed() {
+fn no_command_is_accepted_for_a_time_that_has_passed() {
     let mut live = live(TWO, 1);
     live.simulation().run_until(millis(500));
     let late = live.command(millis(500), 1, Command::Kill).unwrap_err();

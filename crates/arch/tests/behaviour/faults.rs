@@ -400,7 +400,7 @@ fn an_autoscaler_follows_the_load_up_and_down() {
 
 // Guarantee: arch-8.
 #[test]
-fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again() {
+fn messages_to_registries_over_a_bad_link_arrives_when_the_link_is_well_again() {
     // Half of the instances are killed after 700 ms, and half of all calls fail until callers know it.
     let failed_until = |links: &str| {
         let faults = format!(

@@ -236,7 +236,7 @@ fn said(text: &str) -> String {
 }
 
 #[test]
-fn what_is_no_trace_is_told_with_its_line() {
+fn what_is_no_trace_is_reported_with_its_line() {
     for (text, expected) in [
         ("", "/traces.json has no spans; give traces as OTLP/JSON"),
         ("[]", "/traces.json has no spans; give traces as OTLP/JSON"),

@@ -12,7 +12,7 @@ fn built_in(name: &str) -> Topology {
 
 // Guarantee: arch-8.
 #[test]
-fn an_asker_is_told_only_what_has_changed_since_it_asked_last() {
+fn a_requester_receives_only_what_has_changed_since_it_asked_last() {
     let mut often = built_in("netflixoss");
     often.victim = None;
     let depends: usize = (0..often.len())

@@ -116,7 +116,7 @@ fn a_call_whose_server_is_missing_is_of_the_service_that_answers_there() {
 
 // Guarantee: arch-16.
 #[test]
-fn jaegers_spans_without_a_kind_are_told_apart_by_their_services() {
+fn jaegers_spans_without_a_kind_are_distinguished_by_their_services() {
     let spans: Vec<Value> = web_and_stock(1_000)
         .iter()
         .map(|span| {

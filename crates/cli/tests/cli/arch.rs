@@ -295,13 +295,13 @@ fn a_compose_file_becomes_an_architecture_that_runs() {
 
 #[test]
 #[cfg(not(feature = "compose"))]
-fn a_compose_file_without_its_feature_is_told_how_to_get_it() {
+fn a_compose_file_without_its_feature_is_refused_with_the_feature() {
     let said = Terminal::new().refuse("compose2arch shop.yml");
     assert!(said.contains("cargo run --features compose"), "{said}");
 }
 
 #[test]
-fn the_capacity_is_found_told_and_drawn() {
+fn the_capacity_is_found_printed_and_drawn() {
     let terminal = Terminal::new();
     let text = r#"{"arch": "q", "services": [
         {"name": "db", "package": "store", "count": 1, "regions": 1, "service_time": "2ms", "concurrency": 1},
@@ -356,7 +356,7 @@ fn too_many_regions_are_blamed_on_the_flag_that_asks_for_them() {
 }
 
 #[test]
-fn faults_after_the_end_of_the_load_are_told() {
+fn faults_after_the_end_of_the_load_are_reported() {
     let terminal = Terminal::new();
     let text = r#"{"arch": "q", "services": [
         {"name": "db", "package": "store", "count": 1, "regions": 1,
@@ -513,7 +513,7 @@ fn files_are_dated_from_the_epoch_and_say_so_if_that_is_1970() {
 }
 
 #[test]
-fn any_broker_of_a_list_that_is_none_is_told() {
+fn any_broker_of_a_list_that_is_none_is_reported() {
     let terminal = Terminal::new();
     let said = terminal.refuse("-a lamp -d 0 -c -k localhost:9092,elsewhere");
     assert!(

@@ -16,7 +16,7 @@ fn refused(cases: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn a_service_that_is_a_program_of_its_own_is_told_with_how_to_run_it() {
+fn a_service_that_is_a_separate_program_is_reported_with_how_to_run_it() {
     refused(&[
         (
             "stream serve --addr 127.0.0.1:0",
@@ -143,7 +143,7 @@ fn architectures_that_cannot_be_as_asked() {
 }
 
 #[test]
-fn definitions_that_are_wrong_are_told_with_file_and_line() {
+fn definitions_that_are_wrong_are_reported_with_file_and_line() {
     let terminal = Terminal::new();
     let definition = |name: &str, text: &str| {
         terminal.write(&format!("json_arch/{name}_arch.json"), text);
@@ -273,7 +273,7 @@ fn runs_that_fail_say_why() {
 }
 
 #[test]
-fn places_that_cannot_be_written_are_told_before_the_run() {
+fn places_that_cannot_be_written_are_reported_before_the_run() {
     let terminal = Terminal::new();
     terminal.write("occupied", "a file where a directory should be");
     for (args, parts) in [

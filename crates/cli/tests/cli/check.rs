@@ -11,7 +11,7 @@ const STALE: &str = "{:process 0 :type :invoke :f :put :key 1 :value 5}
 ";
 
 #[test]
-fn a_violation_is_shown_drawn_and_told_by_the_exit_code() {
+fn a_violation_is_shown_drawn_and_reported_by_the_exit_code() {
     let terminal = Terminal::new();
     terminal.write("history.edn", STALE);
     let output = terminal.run("check history.edn --model kv --svg out/why.svg");

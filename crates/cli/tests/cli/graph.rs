@@ -123,7 +123,7 @@ fn a_graph_of_version_0_3_is_read_from_any_file() {
 }
 
 #[test]
-fn graphs_that_cannot_be_read_are_told_with_their_place() {
+fn graphs_that_cannot_be_read_are_reported_with_their_place() {
     let terminal = Terminal::new();
     let node = |name: &str| format!(r#"{{"node":"{name}","package":"pirate"}}"#);
     let edge = |a: &str, b: &str| format!(r#"{{"edge":"e","source":"{a}","target":"{b}"}}"#);

@@ -41,7 +41,7 @@ on_every_executor! {
     a_delayed_message_comes_after_its_delay
     messages_to_ended_actors_are_counted
     dead_letters_go_to_the_root_if_asked
-    a_watched_actor_that_ends_is_told_to_its_parent
+    a_watched_actor_that_ends_is_reported_to_its_parent
     an_actor_on_demand_starts_with_its_first_event
     a_stopped_actor_gets_nothing_more
     settling_waits_for_what_was_sent_before
@@ -49,7 +49,7 @@ on_every_executor! {
     strict_makes_waiting_actors_an_error
     a_deadlock_names_who_waits_for_what
     a_message_continues_the_trace_of_what_is_being_handled
-    work_put_off_continues_the_trace_that_it_is_told_to
+    work_put_off_continues_the_trace_that_it_is_given
     random_streams_belong_to_seed_and_address
     totals_per_actor_count_sent_and_received
     handlers_do_what_bodies_do
@@ -449,7 +449,7 @@ fn dead_letters_go_to_the_root_if_asked(executor: Executor) {
 }
 
 // Guarantee: core-26, core-39.
-fn a_watched_actor_that_ends_is_told_to_its_parent(executor: Executor) {
+fn a_watched_actor_that_ends_is_reported_to_its_parent(executor: Executor) {
     scenario!(Watched {}, cx, {
         let me = cx.me();
         let child = cx
@@ -692,7 +692,7 @@ fn a_message_continues_the_trace_of_what_is_being_handled(executor: Executor) {
 }
 
 // Guarantee: arch-11.
-fn work_put_off_continues_the_trace_that_it_is_told_to(executor: Executor) {
+fn work_put_off_continues_the_trace_that_it_is_given(executor: Executor) {
     scenario!(Trace {}, cx, {
         let late = cx
             .spawn_one("late", |mut cx: C| async move {

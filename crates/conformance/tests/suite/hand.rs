@@ -389,7 +389,7 @@ fn replications_have_the_seeds_in_a_row_and_do_not_depend_on_workers() {
 
 // Guarantee: core-65.
 #[test]
-fn the_first_replication_that_fails_is_told_by_its_seed() {
+fn the_first_replication_that_fails_is_reported_by_its_seed() {
     experiment!(Fails { seed: u64 } -> (), _cx, { assert!(seed < 10, "seed {seed}") });
     let error = replicate(9, &config(), |seed| Fails { seed }).unwrap_err();
     assert_eq!(error.seed, 10);
@@ -422,7 +422,7 @@ impl Scenario<Note> for Mapped {
 
 // Guarantee: core-64.
 #[test]
-fn what_is_not_deterministic_is_told_with_the_first_event_that_differs() {
+fn what_is_not_deterministic_is_reported_with_the_first_event_that_differs() {
     let report = check_determinism(&config(), || Mapped { is_ordered: true }).unwrap();
     let usual = run(Executor::Virtual, &config(), Mapped { is_ordered: true }).unwrap();
     assert_eq!((report.digest, report.time), (usual.digest, usual.time));

@@ -443,7 +443,7 @@ fn a_deadlock_tells_who_waits_for_what() {
 
 // Guarantee: core-50.
 #[test]
-fn a_wait_for_something_outside_of_the_run_is_told_as_such() {
+fn a_wait_for_something_outside_of_the_run_is_reported_as_such() {
     scenario!(Foreign {}, cx, {
         let _cx = &mut cx;
         std::future::pending::<()>().await;

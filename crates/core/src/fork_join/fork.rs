@@ -224,7 +224,7 @@ impl<A: Future, B: Future> Fork<A, B> {
                 None => Self::reclaim(fork, worker),
             };
             match a {
-                Poll::Ready(a) => half::keep::<First<A, B>>(block, a),
+                Poll::Ready(a) => half::store_result::<First<A, B>>(block, a),
                 Poll::Pending => half::depart::<First<A, B>>(block),
             }
             let b = if mine {
@@ -236,7 +236,7 @@ impl<A: Future, B: Future> Fork<A, B> {
                 b
             };
             match b {
-                Some(Poll::Ready(b)) => half::keep::<Second<A, B>>(block, b),
+                Some(Poll::Ready(b)) => half::store_result::<Second<A, B>>(block, b),
                 Some(Poll::Pending) => half::depart::<Second<A, B>>(block),
                 None => {}
             }

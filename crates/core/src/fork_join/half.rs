@@ -142,7 +142,7 @@ unsafe fn finish<H: Home>(
 ///
 /// # Safety
 /// The caller is the join, and the half's runner.
-pub(super) unsafe fn keep<H: Home>(
+pub(super) unsafe fn store_result<H: Home>(
     block: NonNull<Header>,
     value: thread::Result<<H::Future as Future>::Output>,
 ) {
@@ -154,7 +154,7 @@ pub(super) unsafe fn keep<H: Home>(
 /// have no effect.
 ///
 /// # Safety
-/// As for [`keep`]; in addition, the join does not wait.
+/// As for [`store_result`]; in addition, the join does not wait.
 pub(super) unsafe fn retire<H: Home>(block: NonNull<Header>) {
     // SAFETY: the join is a party, so the block exists.
     unsafe {

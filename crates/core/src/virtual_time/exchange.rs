@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_lent_to_a_lost_shard_is_told() {
+    fn who_has_lent_to_a_lost_shard_is_reported() {
         let matrix = &Matrix::<()>::new(2);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {

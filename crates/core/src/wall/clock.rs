@@ -127,7 +127,7 @@ impl<M> Clock<M> {
     }
 
     /// Does the scheduled work when it is due, until [`Clock::stop`]. Calls `look` every few milliseconds.
-    pub(crate) fn keep(&self, look: impl Fn(Time), deliver: impl Fn(Addr, MailboxEntry<M>)) {
+    pub(crate) fn run(&self, look: impl Fn(Time), deliver: impl Fn(Addr, MailboxEntry<M>)) {
         let mut next_look = Time::ZERO;
         let mut tasks = Vec::new();
         loop {

@@ -95,7 +95,7 @@ fn launch<M: Message>(
 ) -> Result<Report, RunError> {
     let system = Arc::new(System::<M>::new(config, runtime));
     context::spawn_root(&system, scenario);
-    system.clock.keep(
+    system.clock.run(
         |now| system.watch(now),
         |to, entry| system.post_delayed(to, entry),
     );

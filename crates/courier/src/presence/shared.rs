@@ -375,7 +375,7 @@ mod tests {
 
     // Guarantee: courier-9.
     #[test]
-    fn users_with_the_longest_names_are_told_in_parts_that_any_server_takes() {
+    fn users_with_the_longest_names_are_announced_in_parts_that_any_server_takes() {
         let user = |id| UserInfo {
             id: UserId(u64::MAX - id),
             name: "x".repeat(crate::limits::LONGEST_NAME).into(),

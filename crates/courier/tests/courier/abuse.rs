@@ -363,7 +363,7 @@ async fn random_tokens_are_refused_before_they_are_looked_up() {
 }
 
 #[tokio::test]
-async fn clients_of_a_trusted_proxy_are_told_apart() {
+async fn clients_of_a_trusted_proxy_are_distinguished() {
     let node = with(Limits {
         strangers: NonZeroU32::new(1).unwrap(),
         trusted_proxies: vec!["127.0.0.1".parse().unwrap()],

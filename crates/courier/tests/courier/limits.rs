@@ -173,7 +173,7 @@ async fn sockets_of_one_user_have_a_limit() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_are_told_so_and_sockets_count() {
+async fn connections_over_the_limit_are_refused_with_the_reason_and_sockets_count() {
     let node = with(Limits {
         connections: 3,
         address_connections: 3,

@@ -7,7 +7,7 @@ use hyper::Method;
 use std::time::Duration;
 
 #[tokio::test]
-async fn who_comes_and_goes_is_told_to_those_who_are_there() {
+async fn who_comes_and_goes_is_announced_to_those_who_are_there() {
     let node = in_memory().await;
     let mut http = http(&node).await;
     let people = users(&mut http, 2).await;

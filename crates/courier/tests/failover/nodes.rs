@@ -35,7 +35,7 @@ async fn said(socket: &mut Socket) -> ServerMessage {
 // Guarantee: courier-6.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
-async fn what_one_node_was_told_all_know_at_once() {
+async fn what_one_node_was_sent_all_know_at_once() {
     let (_dir, _nats, nodes) = nodes(3).await;
     let hosts: Vec<String> = nodes.iter().map(NodeProcess::host).collect();
     let mut clients = Vec::new();
@@ -115,7 +115,7 @@ async fn what_one_node_was_told_all_know_at_once() {
 // Guarantee: courier-7.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
-async fn users_of_a_node_that_dies_are_told_to_be_gone() {
+async fn users_of_a_node_that_dies_are_reported_as_gone() {
     let (_dir, _nats, mut nodes) = nodes(2).await;
     let (here, there) = (nodes[0].host(), nodes[1].host());
     let mut http = Http::connect(&here).await.unwrap();

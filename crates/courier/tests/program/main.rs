@@ -13,7 +13,7 @@ use terminal::{Terminal, signal};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_corsair-courier");
 
 #[test]
-fn a_node_serves_a_load_from_elsewhere_and_ends_when_it_is_told() {
+fn a_node_serves_a_load_from_elsewhere_and_ends_on_request() {
     let terminal = Terminal::new(PROGRAM);
     let mut node = terminal
         .command("serve --listen 127.0.0.1:0 --data data --rate 100000 --strangers 100000 --password-memory 8")

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_was_never_told_is_left_out() {
+    fn a_side_that_was_never_recorded_is_left_out() {
         let directory = directory();
         let lost = Span {
             server: NONE,

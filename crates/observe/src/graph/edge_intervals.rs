@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn spells_are_what_was_told_wherever_they_lie() {
+    fn intervals_are_what_was_recorded_wherever_they_lie() {
         let directory = tempfile::tempdir().unwrap();
         let mut spells = EdgeIntervals::begin(&directory.path().join("graph")).unwrap();
         let count = 3 * BATCH as u32 + 7;

@@ -294,7 +294,7 @@ mod sending {
         }
 
         #[test]
-        fn a_wrong_address_is_told_before_the_run() {
+        fn a_wrong_address_is_reported_before_the_run() {
             // A port that was free a moment ago, so that connections are refused.
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap();

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_place() {
         let node = r#"{"node":"a","package":"pirate"}"#;
         let whole = graph("spigo-0.4", node);
         for (text, told) in [

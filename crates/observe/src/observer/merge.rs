@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(order, [2, 1]);
     }
     #[test]
-    fn without_an_order_what_has_come_waits_for_what_was_told_before_it() {
+    fn without_an_order_what_has_come_waits_for_what_was_recorded_before_it() {
         let mut merge = Merge::new(false);
         let mut pass = |arrived: &[u64]| -> Vec<u64> {
             let time = merge.newest();

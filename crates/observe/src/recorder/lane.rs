@@ -147,13 +147,13 @@ impl Lanes {
         let whole = lane.told.is_multiple_of(BLOCK);
         drop(lane);
         if whole {
-            self.block_told();
+            self.block_recorded();
         }
     }
 
     /// Counts a block, wakes the writer, and waits if there are too many unwritten records that could be written.
     #[cold]
-    fn block_told(&self) {
+    fn block_recorded(&self) {
         self.told.fetch_add(BLOCK, Ordering::Relaxed);
         let mut gate = self.gate.lock();
         loop {
@@ -186,11 +186,11 @@ impl Lanes {
 
     /// Returns the time before which all processes have recorded everything.
     pub(crate) fn watermark(&self) -> Option<u64> {
-        let all = self.told_by_sources();
+        let all = self.recorded_by_sources();
         self.own_watermark().map(|own| own.min(all))
     }
 
-    fn told_by_sources(&self) -> u64 {
+    fn recorded_by_sources(&self) -> u64 {
         let sources = self.sources.iter();
         let times = sources.map(|source| source.until.load(Ordering::Acquire));
         times.min().unwrap_or(u64::MAX)
@@ -240,13 +240,14 @@ impl Lanes {
     /// Takes the pending request to save. Returns `None` until all other processes have sent their records up to its
     /// time, and their measured times for this checkpoint.
     pub(crate) fn asked_to_save(&self) -> Option<Saving> {
-        let all = self.told_by_sources();
+        let all = self.recorded_by_sources();
         let saves = self.sources.iter();
         let saves = saves.map(|source| source.saves.load(Ordering::Acquire));
         let saves = saves.min().unwrap_or(u64::MAX);
         let mut gate = self.gate.lock();
-        let is_told = saves >= gate.saves;
-        gate.saving.take_if(|saving| is_told && saving.until < all)
+        let is_reported = saves >= gate.saves;
+        gate.saving
+            .take_if(|saving| is_reported && saving.until < all)
     }
 
     /// Appends the records of all lanes to `to`, in the order of lanes. `spare` is an empty buffer, reused

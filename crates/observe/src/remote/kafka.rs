@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_address_is_told() {
+    fn what_is_no_address_is_reported() {
         for given in [
             "",
             "localhost",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broker_that_is_not_there_is_told_before_the_run() {
+    fn a_broker_that_is_not_there_is_reported_before_the_run() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = port.local_addr().unwrap().to_string();
         drop(port);

@@ -76,7 +76,7 @@ fn a_collector_that_dies_half_way_costs_a_counted_loss_and_not_the_run() {
 
 // Guarantee: observe-10.
 #[test]
-fn a_wrong_address_is_told_before_the_run() {
+fn a_wrong_address_is_reported_before_the_run() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = listener.local_addr().unwrap().to_string();
     drop(listener);
@@ -96,7 +96,7 @@ fn a_wrong_address_is_told_before_the_run() {
 }
 
 #[test]
-fn somebody_else_at_the_address_is_told_before_the_run() {
+fn somebody_else_at_the_address_is_reported_before_the_run() {
     // The check is answered, and the next request is not.
     let other = Collector::start(0);
     let said = run(|to| to.otlp = Some(other.address.to_string())).unwrap_err();

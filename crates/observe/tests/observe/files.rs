@@ -151,7 +151,7 @@ fn a_run_that_is_given_up_leaves_old_files_and_nothing_else() {
 
 // Guarantee: observe-10.
 #[test]
-fn what_cannot_be_written_is_told_before_the_run() {
+fn what_cannot_be_written_is_reported_before_the_run() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("json"), "a file in the way").unwrap();
     let said = Observer::start(everything(directory.path(), Clock::Wall)).unwrap_err();
@@ -165,7 +165,7 @@ fn what_cannot_be_written_is_told_before_the_run() {
 
 // Guarantee: observe-10.
 #[test]
-fn a_full_disk_ends_the_run_and_is_told() {
+fn a_full_disk_ends_the_run_and_is_reported() {
     let full = Path::new("/dev/full");
     if !full.exists() {
         return;

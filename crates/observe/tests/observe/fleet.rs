@@ -257,11 +257,11 @@ impl Fleet {
     /// Runs the fleet, which records events for `observer`.
     pub fn run(self, executor: Executor, config: &Config, observer: &Observer) -> Report {
         let recorder = observer.recorder();
-        self.run_told_apart(executor, config, recorder.clone(), recorder)
+        self.run_with_recorders(executor, config, recorder.clone(), recorder)
     }
 
     /// Runs the fleet; the servers use another recorder than the clients.
-    pub fn run_told_apart(
+    pub fn run_with_recorders(
         self,
         executor: Executor,
         config: &Config,

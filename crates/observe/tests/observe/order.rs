@@ -38,7 +38,7 @@ const FLEET: Fleet = Fleet {
 
 // Guarantee: cluster-5.
 #[test]
-fn what_another_process_relays_is_written_as_if_it_were_told_here() {
+fn what_another_process_relays_is_written_as_if_it_were_recorded_here() {
     let alone = tempfile::tempdir().unwrap();
     FLEET.observed(1, alone.path());
     let directory = tempfile::tempdir().unwrap();
@@ -59,7 +59,7 @@ fn what_another_process_relays_is_written_as_if_it_were_told_here() {
         let mut batches = receiver.into_iter();
         while !source.receive(&batches.next().unwrap()).unwrap() {}
     });
-    FLEET.run_told_apart(
+    FLEET.run_with_recorders(
         Executor::Virtual,
         &config,
         observer.recorder(),
@@ -85,7 +85,7 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
         requests: 1,
         ..FLEET
     };
-    few.run_told_apart(Executor::Virtual, &config, Recorder::off(), Recorder::off());
+    few.run_with_recorders(Executor::Virtual, &config, Recorder::off(), Recorder::off());
     let settings = || Settings {
         sources: 1,
         times: true,

@@ -70,7 +70,7 @@ fn spans(workers: usize, out: &Path, flows: Vec<FlowFormat>) -> Vec<Kept> {
 
 // Guarantee: arch-3.
 #[test]
-fn a_sink_is_told_the_spans_of_the_file_in_its_order() {
+fn a_sink_receives_the_spans_of_the_file_in_its_order() {
     let directory = tempfile::tempdir().unwrap();
     let kept = spans(2, directory.path(), vec![FlowFormat::ZipkinV1]);
     assert_eq!(kept.len(), 60 * 40 * 2);
@@ -116,7 +116,7 @@ fn a_sink_is_told_the_spans_of_the_file_in_its_order() {
 }
 
 #[test]
-fn a_sink_is_told_what_an_exchange_was_and_how_it_ended() {
+fn a_sink_receives_what_an_exchange_was_and_how_it_ended() {
     let directory = tempfile::tempdir().unwrap();
     let kept = spans(1, directory.path(), Vec::new());
     assert!(!directory.path().join("json_metrics").exists());
@@ -146,7 +146,7 @@ fn a_sink_is_told_what_an_exchange_was_and_how_it_ended() {
 
 // Guarantee: arch-3.
 #[test]
-fn a_sink_is_told_the_same_for_any_number_of_workers() {
+fn a_sink_receives_the_same_for_any_number_of_workers() {
     let directory = tempfile::tempdir().unwrap();
     let one = spans(1, directory.path(), Vec::new());
     for workers in [2, 4] {

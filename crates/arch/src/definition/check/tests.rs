@@ -31,7 +31,7 @@ fn every_built_in_is_a_definition_with_a_description() {
 
 // Guarantee: arch-1.
 #[test]
-fn an_unknown_package_is_told_with_its_line_and_the_nearest_right_name() {
+fn an_unknown_package_is_reported_with_its_line_and_the_nearest_right_name() {
     let text = with(&[STORE, r#"{"name": "web", "package": "karyom"}"#]);
     assert_eq!(
         refusal(&text),
@@ -47,7 +47,7 @@ fn an_unknown_package_is_told_with_its_line_and_the_nearest_right_name() {
 }
 
 #[test]
-fn a_duplicate_service_is_told_with_where_its_first_is() {
+fn a_duplicate_service_is_reported_with_where_its_first_is() {
     assert_eq!(
         refusal(&with(&[STORE, STORE])),
         "shop.json:4: service 'db' is defined twice; the first is number 1 of \"services\""
@@ -55,7 +55,7 @@ fn a_duplicate_service_is_told_with_where_its_first_is() {
 }
 
 #[test]
-fn an_unknown_dependency_is_told_with_the_nearest_service() {
+fn an_unknown_dependency_is_reported_with_the_nearest_service() {
     let web = r#"{"name": "web", "package": "karyon",
         "dependencies": ["db",
         "dbb"]}"#;
@@ -66,7 +66,7 @@ fn an_unknown_dependency_is_told_with_the_nearest_service() {
 }
 
 #[test]
-fn numbers_out_of_range_are_told_with_the_range() {
+fn numbers_out_of_range_are_reported_with_the_range() {
     let one = |fields: &str| {
         let text = with(&[&format!(
             r#"{{"name": "db", "package": "store", {fields}}}"#
@@ -164,7 +164,7 @@ fn no_service_asks_a_denominator() {
 }
 
 #[test]
-fn broken_and_cut_off_text_is_told_with_its_line() {
+fn broken_and_cut_off_text_is_reported_with_its_line() {
     assert_eq!(
         refusal("{\"arch\": \"shop\",\n\"services\": ["),
         "shop.json:2: the text is incomplete; the file is cut off"
@@ -281,7 +281,7 @@ fn scripted(fields: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest_right_name() {
+fn what_is_wrong_with_scripts_and_policies_is_reported_with_its_line_and_the_nearest_right_name() {
     let endpoint = |steps: &str| {
         scripted(&format!(
             r#""endpoints": [{{"name": "get", "steps": [{steps}]}}]"#
@@ -402,7 +402,7 @@ fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest
 }
 
 #[test]
-fn misspelt_keys_of_steps_and_policies_are_told_with_those_that_there_are() {
+fn misspelt_keys_of_steps_and_policies_are_reported_with_those_that_there_are() {
     let said = refusal(&scripted(
         r#""calls": {"*": {"retry": {"most": 1}}}, "endpoints": []"#,
     ));
@@ -422,7 +422,7 @@ fn at_top(top: &str, fields: &str) -> String {
 }
 
 #[test]
-fn faults_of_places_and_links_that_make_no_sense_are_told() {
+fn faults_of_places_and_links_that_make_no_sense_are_reported() {
     for (top, what) in [
         (
             r#""faults": [{"kind": "kill", "at": "1s", "zone": "zoneD"}],"#,

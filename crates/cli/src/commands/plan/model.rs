@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_are_too_small_are_told_with_those_that_are_not() {
+    fn windows_that_are_too_small_are_reported_with_those_that_are_not() {
         let machines = machines(Duration::from_micros(50));
         let small = model(10.0);
         let said = advice(2, &small, &machines, 1, 1);

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fitted_is_told() {
+    fn what_cannot_be_fitted_is_reported() {
         let point = |load, throughput| Point { load, throughput };
         let twice = [point(1.0, 1.0), point(1.0, 2.0), point(2.0, 2.0)];
         assert_eq!(Usl::fit(&twice), Err(UslError::TooFew(2)));

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_pair_is_told_with_its_number() {
+    fn a_line_that_is_no_pair_is_reported_with_its_number() {
         for (text, line) in [
             ("1 2\nx y", 2),
             ("1 2\n3", 2),

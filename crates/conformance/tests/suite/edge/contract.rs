@@ -47,7 +47,7 @@ on_every_flavour! {
     // Guarantee: core-104.
     the_high_water_mark_is_the_most_that_was_buffered
     // Guarantee: core-104.
-    without_statistics_state_and_what_is_buffered_are_told
+    without_statistics_state_and_what_is_buffered_are_reported
     // Guarantee: core-104.
     time_spent_blocked_is_counted_at_either_end
     // Guarantee: core-104.
@@ -407,7 +407,7 @@ fn the_high_water_mark_is_the_most_that_was_buffered<F: Flavour>() {
     }
 }
 
-fn without_statistics_state_and_what_is_buffered_are_told<F: Flavour>() {
+fn without_statistics_state_and_what_is_buffered_are_reported<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, rx) = F::edge(Options::new(1).statistics(false));
     tx.try_send(drops.message(0)).expect("there is room");

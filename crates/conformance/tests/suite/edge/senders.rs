@@ -326,7 +326,7 @@ fn a_send_that_is_leaked_keeps_its_message_in_the_line() {
 }
 
 #[test]
-fn a_sender_can_be_anywhere_and_is_told_of_the_end() {
+fn a_sender_can_be_anywhere_and_is_notified_of_the_end() {
     fn is_send_and_sync<T: Send + Sync + Clone>(_: &T) {}
     let (tx, rx) = edge::queue::<u32>(Options::new(1));
     is_send_and_sync(&tx);

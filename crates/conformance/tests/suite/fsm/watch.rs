@@ -125,7 +125,7 @@ fn the_fsm_tells_its_story_in_order() {
 }
 
 #[test]
-fn every_message_is_told_with_its_receiver() {
+fn every_message_is_recorded_with_its_receiver() {
     for form in [Form::Async, Form::Handler] {
         let fsm = Fsm {
             population: 50,

@@ -101,7 +101,7 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
 
 // Guarantee: cluster-4.
 #[test]
-fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_until_then() {
+fn a_run_over_processes_stops_where_it_is_asked_to_and_reports_what_has_happened_until_then() {
     let (config, scenario) = (Config::default(), scenario());
     let micros = |micros| Time::ZERO.after(Duration::from_micros(micros));
     let mut simulation = paused_run(&config, &scenario, None).simulation;

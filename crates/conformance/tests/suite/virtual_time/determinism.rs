@@ -75,7 +75,7 @@ fn reports(act: fn(u32) -> What, parts: &[&str]) {
 
 // Guarantee: core-64.
 #[test]
-fn what_no_message_and_no_timer_shows_is_told_as_well() {
+fn what_no_message_and_no_timer_shows_is_reported_as_well() {
     let many = |run| What::Spawn(Spawn::many(1 + run, "more", ""));
     reports(
         many,
@@ -100,7 +100,7 @@ fn what_no_message_and_no_timer_shows_is_told_as_well() {
 
 // Guarantee: core-64.
 #[test]
-fn what_is_recorded_differently_is_told_with_its_name() {
+fn what_is_recorded_differently_is_reported_with_its_name() {
     reports(
         |run| What::Count(["one", "two"][run as usize]),
         &["the counter `one` was 1", "the counter `one` is missing"],
@@ -165,7 +165,7 @@ impl Scenario<Nothing> for Sometimes {
 }
 
 #[test]
-fn of_two_runs_of_which_one_panics_it_is_told_which_and_after_what() {
+fn of_two_runs_of_which_one_panics_it_is_reported_which_and_after_what() {
     let runs = AtomicU32::new(0);
     let make = || Sometimes(runs.fetch_add(1, Relaxed));
     match check_determinism(&config(1), make).unwrap_err() {

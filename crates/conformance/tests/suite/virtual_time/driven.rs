@@ -57,7 +57,7 @@ type Advance = fn(&mut Simulation<Nothing>) -> bool;
 
 // Guarantee: core-51.
 #[test]
-fn a_run_with_an_end_is_over_there_however_it_is_told_to_go_on() {
+fn a_run_with_an_end_is_over_there_however_it_is_continued() {
     let ways: [(&str, Advance); 5] = [
         ("run_until", |run| run.run_until(run.now().after(MS * 7))),
         ("run_until never", |run| run.run_until(Time::MAX)),

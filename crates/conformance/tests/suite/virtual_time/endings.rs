@@ -120,7 +120,7 @@ fn a_message_that_panics_as_it_is_dropped_is_a_panic_of_its_receiver() {
 
 // Guarantee: core-37.
 #[test]
-fn all_messages_that_panic_as_they_are_dropped_are_told_where_panics_are_survived() {
+fn all_messages_that_panic_as_they_are_dropped_are_reported_where_panics_are_survived() {
     for unread in EACH {
         let reports = |workers| {
             let mut config = with_end(config(workers), unread);
@@ -191,7 +191,7 @@ impl Scenario<Job> for Failing {
 
 // Guarantee: core-37.
 #[test]
-fn the_cause_of_a_failed_run_is_told_and_not_what_it_does_to_those_who_wait() {
+fn the_cause_of_a_failed_run_is_reported_and_not_what_it_does_to_those_who_wait() {
     for workers in 1..=3 {
         match simulate(&config(workers), Failing).unwrap_err() {
             RunError::Panicked { panic, report } => {
@@ -223,7 +223,7 @@ impl Scenario<Job> for Ending {
 
 // Guarantee: core-37.
 #[test]
-fn a_panic_at_the_end_of_a_run_is_told_with_the_time_of_the_end() {
+fn a_panic_at_the_end_of_a_run_is_reported_with_the_time_of_the_end() {
     for workers in 1..=3 {
         match simulate(&config(workers), Ending).unwrap_err() {
             RunError::Panicked { panic, .. } => {

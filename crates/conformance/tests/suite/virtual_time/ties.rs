@@ -334,7 +334,7 @@ fn an_answered_request_leaves_no_time_out_behind() {
 
 // Guarantee: core-30.
 #[test]
-fn a_request_that_has_timed_out_is_not_told_that_nobody_will_answer() {
+fn a_request_that_has_timed_out_is_not_notified_that_nobody_will_answer() {
     scenario!(
         #[derive(Clone)]
         Late { seen: EventLines },
@@ -430,7 +430,7 @@ fn windows_are_counted_alike_by_any_number_of_workers() {
 
 // Guarantee: core-37.
 #[test]
-fn a_panic_on_a_timer_within_the_window_is_told_with_that_timer() {
+fn a_panic_on_a_timer_within_the_window_is_reported_with_that_timer() {
     scenario!(
         #[derive(Clone)]
         Near { delay: Duration },
@@ -541,7 +541,7 @@ fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
 
 // Guarantee: core-37.
 #[test]
-fn a_panic_on_a_kept_message_is_told_with_that_message() {
+fn a_panic_on_a_stashed_message_is_reported_with_that_message() {
     #[derive(Debug, Message)]
     enum Word {
         First,

@@ -71,7 +71,7 @@ impl Scenario<Number> for OnePanics {
 
 // Guarantee: core-34.
 #[test]
-fn a_panic_ends_one_actor_is_reported_and_told_to_its_parent() {
+fn a_panic_ends_one_actor_is_reported_also_to_its_parent() {
     for executor in EXECUTORS {
         let report = run(executor, &config(), OnePanics).unwrap();
         let [panic] = &report.panics[..] else {

@@ -201,7 +201,7 @@ impl Scenario<Number> for Grenades {
 }
 
 #[track_caller]
-fn all_grenades_are_told(what: &str, result: Result<Report, RunError>) {
+fn all_grenades_are_reported(what: &str, result: Result<Report, RunError>) {
     let report = result.unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{what}");
     let mut reported: Vec<_> = report.panics.iter().map(|panic| &panic.name).collect();
@@ -225,13 +225,13 @@ fn a_body_that_panics_as_it_is_dropped_at_the_end_does_not_stop_the_report() {
         let dropped = Arc::<AtomicBool>::default();
         let result = run(executor, &config(2), Grenades(dropped.clone()));
         assert!(dropped.load(Relaxed));
-        all_grenades_are_told(&format!("{executor:?}"), result);
+        all_grenades_are_reported(&format!("{executor:?}"), result);
     }
 }
 
 // Guarantee: core-35.
 #[test]
-fn a_body_that_panics_as_it_is_dropped_on_anothers_runtime_is_told() {
+fn a_body_that_panics_as_it_is_dropped_on_anothers_runtime_is_reported() {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .build()
@@ -239,7 +239,7 @@ fn a_body_that_panics_as_it_is_dropped_on_anothers_runtime_is_told() {
     let dropped = Arc::<AtomicBool>::default();
     let result = run_on(runtime.handle(), &config(2), Grenades(dropped.clone()));
     assert!(dropped.load(Relaxed));
-    all_grenades_are_told("guest", result);
+    all_grenades_are_reported("guest", result);
 }
 
 // Guarantee: core-35.

@@ -156,7 +156,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
 
 /// Runs a script to its next wait.
 #[inline(always)]
-fn go_on<M: Message, S: Script<M>>(
+fn run_to_next_wait<M: Message, S: Script<M>>(
     actor: &mut ScriptActor<S>,
     shard: ShardCell<M>,
     event: Option<Event<M>>,

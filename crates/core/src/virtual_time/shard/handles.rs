@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_of_many_actors_are_told_apart_and_their_lists_used_again() {
+    fn timers_of_many_actors_are_distinguished_and_their_lists_used_again() {
         let mut handles = Handles::default();
         for round in 0..3 {
             for actor in 0..100 {

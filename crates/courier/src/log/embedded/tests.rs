@@ -266,7 +266,7 @@ fn a_gap_in_the_log_is_found() {
 }
 
 #[tokio::test]
-async fn what_is_submitted_after_the_end_is_told_so() {
+async fn what_is_submitted_after_the_end_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let (log, entries, thread) = open(dir.path(), 0);
     let (reply, outcome) = oneshot::channel();
