@@ -132,8 +132,8 @@ impl Sweep {
         let progress = arguments.progress()?;
         let so_far = || done.load(Ordering::Relaxed) as f64 / total;
         let work = || {
-            let progress = |count| done.store(count, Ordering::Relaxed);
-            grid.make(&config, file.as_mut(), &mut made, progress)
+            let set_done = |count| done.store(count, Ordering::Relaxed);
+            grid.make(&config, file.as_mut(), &mut made, set_done)
         };
         watched(py, &config.cancel, progress.as_ref(), so_far, work)?.map_err(|e| wrong(py, &e))?;
         Ok(made.iter().map(numbers).collect())
