@@ -117,7 +117,7 @@ impl<M> Buffer<M> {
     /// Like [`Buffer::push_with`], if any event fits into the current chunk.
     ///
     /// # Safety
-    /// As for [`Buffer::push_with`], and [`StoredEvent::MOST`] bytes [fit](Buffer::has_room) into the buffer.
+    /// As for [`Buffer::push_with`], and [`StoredEvent::MOST`] bytes [fit](Buffer::has_capacity) into the buffer.
     #[inline(always)]
     pub(super) unsafe fn write_with(&mut self, write: impl FnOnce(*mut u8) -> usize) {
         let size = write(self.at);
@@ -134,7 +134,7 @@ impl<M> Buffer<M> {
     /// label.
     ///
     /// # Safety
-    /// The messages [fit](Buffer::has_room) into the buffer, and there is at least one.
+    /// The messages [fit](Buffer::has_capacity) into the buffer, and there is at least one.
     #[inline(always)]
     pub(super) unsafe fn write_row<const N: usize>(&mut self, label: Label, bodies: [M; N]) {
         let first = self.at.cast::<StoredEvent<M>>();

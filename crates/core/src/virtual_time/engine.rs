@@ -130,7 +130,7 @@ impl<M: Message> Engine<M> {
             windows: 0,
             busy: false,
             counted: true,
-            hold_back: false,
+            defer_late: false,
             density: Density::default(),
             lent_end: None,
             next: u64::MAX,
