@@ -222,18 +222,14 @@ impl<W: Watch> Script<Msg> for Monster<W> {
         if self.stage == Stage::Farewell {
             return self.say_goodbye(event, cx);
         }
-        self.go_on_to_farewell(event, cx)
+        self.begin_farewell(event, cx)
     }
 }
 
 impl<W: Watch> Monster<W> {
     /// Takes the steps before the goodbyes, and the step after the last one.
     #[inline(never)]
-    fn go_on_to_farewell<C: Context<Msg>>(
-        &mut self,
-        event: Option<Event<Msg>>,
-        cx: &mut C,
-    ) -> Wait {
+    fn begin_farewell<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         loop {
             match self.stage {
                 Stage::Spawn => {

@@ -69,14 +69,14 @@ impl Farewell {
             if self.step == Step::TakeIn && !self.certain && self.is_owed_a_chunk(pirates) {
                 return Wait::Event;
             }
-            return self.go_on_without(pirates, cx);
+            return self.resume_without(pirates, cx);
         }
-        self.go_on_after(event, pirates, watch, recorder, cx)
+        self.resume_after(event, pirates, watch, recorder, cx)
     }
 
     /// Like [`resume`](Self::resume), for any event.
     #[inline(never)]
-    fn go_on_after<W: Watch, C: Context<Msg>>(
+    fn resume_after<W: Watch, C: Context<Msg>>(
         &mut self,
         event: Option<Event<Msg>>,
         pirates: AddrRange,
@@ -100,12 +100,12 @@ impl Farewell {
                 }
             }
         }
-        self.go_on_without(pirates, cx)
+        self.resume_without(pirates, cx)
     }
 
     /// Continues the current step without an event.
     #[inline(never)]
-    fn go_on_without<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
+    fn resume_without<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
         match self.step {
             Step::Begin => {
                 cx.timer(PATIENCE, SILENCE);
