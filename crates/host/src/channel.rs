@@ -253,13 +253,13 @@ impl Channel {
     /// Takes the output of the process. After its death this is complete to the last byte.
     pub(crate) fn take(&self, output: &mut HostOutput) {
         let memory = self.0;
-        let output = (memory.output_len.swap(0, Ordering::AcqRel) as usize).min(OUTPUT);
+        let length = (memory.output_len.swap(0, Ordering::AcqRel) as usize).min(OUTPUT);
         let log = (memory.log_len.swap(0, Ordering::AcqRel) as usize).min(LOG);
         // SAFETY: the process has answered or has ended, so it does not write.
         unsafe {
             output
                 .packets
-                .extend_from_slice(&(&*memory.output.get())[..output]);
+                .extend_from_slice(&(&*memory.output.get())[..length]);
             output.log.extend_from_slice(&(&*memory.log.get())[..log]);
         }
     }
