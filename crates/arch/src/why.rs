@@ -1,9 +1,8 @@
 //! Explains why a percentile is too long: on what the critical paths of the slow requests spend their time, and which
 //! single change helps most.
 //!
-//! Each seed is run twice. The first run measures the percentile; the second is the same run, in which requests leave a
-//! trail ([`trail`]). The requests that take at least as long as the percentile are explained: their critical paths
-//! ([`path`]) are divided among services, queues, work, network and policies. Then single changes ([`remedies`]) of
+//! In the run of each seed, requests leave a trail ([`trail`]). The requests that take at least as long as the percentile
+//! of the run are explained: their critical paths ([`path`]) are divided among services, queues, work, network and policies. Then single changes ([`remedies`]) of
 //! the parts that take most time are run with the same seeds.
 //!
 //! ```
@@ -33,6 +32,7 @@ use crate::load::LoadText;
 use crate::package::Package;
 use crate::plan::{Plan, SimulateError};
 use crate::topology::{Scale, Topology};
+use crate::totals::Totals;
 use crate::variant::DefinitionText;
 use crate::workload::Architecture;
 use corsair::{Config, Executor, Outcome};
@@ -142,7 +142,7 @@ pub struct Why {
     pub contributions: Vec<Contribution>,
     /// The changes that were tried, the most helpful first.
     pub remedies: Vec<Remedy>,
-    /// The number of requests that had too many calls to be explained.
+    /// The number of requests that are not explained, because they had too many calls or the trail was full.
     pub left_out: u64,
 }
 
@@ -158,7 +158,7 @@ impl Why {
 #[non_exhaustive]
 pub enum WhyError {
     /// The number of seeds is out of range; a single run has no interval.
-    #[error("{0} seeds have no interval; give 2 to 1000")]
+    #[error("{0} seeds are not possible; give 2 to 1000, because one run has no interval")]
     Seeds(usize),
     /// The measure is the share of errors, which has no critical path.
     #[error("errors have no critical path; give a percentile or the mean, for example p99")]
@@ -324,14 +324,20 @@ fn measure(
 ) -> Result<Option<RunValue>, SimulateError> {
     let config = seeded(config, number);
     let run = run_once(&config, topology.clone(), plan, config.seed)?;
-    let errors = Slo {
-        measure: SloMeasure::Errors,
-        ..slo.clone()
-    };
-    Ok(run.map(|(_, totals)| RunValue {
-        time: slo.value(&totals),
-        errors: errors.value(&totals),
-    }))
+    Ok(run.map(|(_, totals)| RunValue::new(slo, &totals)))
+}
+
+impl RunValue {
+    fn new(slo: &Slo, totals: &Totals) -> RunValue {
+        let errors = Slo {
+            measure: SloMeasure::Errors,
+            ..slo.clone()
+        };
+        RunValue {
+            time: slo.value(totals),
+            errors: errors.value(totals),
+        }
+    }
 }
 
 /// Returns the value of a run and the critical paths of its slow requests. `None` if a run was cancelled.
@@ -343,25 +349,27 @@ fn explain(
     number: usize,
 ) -> Result<Option<(RunValue, Sums)>, SimulateError> {
     let slo = &rules.of.0;
-    let Some(value) = measure(config, topology, plan, slo, number)? else {
-        return Ok(None);
-    };
-    let least = match slo.measure {
-        // Histograms have three digits, so the limit is lowered a little to include the request at the percentile.
-        SloMeasure::Percentile(_) if value.time.is_finite() => (value.time * 1e9 * 0.998) as u64,
-        _ => 0,
-    };
+    let slow = matches!(slo.measure, SloMeasure::Percentile(_));
     let wanted = Wanted {
-        least,
         kinds: slo.kind.as_deref().map(|kind| kinds(topology, kind)),
+        slow,
     };
     let trail = Arc::new(Trail::new(wanted));
     let config = seeded(config, number);
     let run = Architecture::new(Executor::Virtual, &config, topology.clone(), plan)?;
-    let (report, _) = run
+    let (report, totals) = run
         .with_trail(Arc::clone(&trail))
         .simulate(Executor::Virtual)?;
-    Ok((report.outcome != Outcome::Cancelled).then(|| (value, trail.take())))
+    if report.outcome == Outcome::Cancelled {
+        return Ok(None);
+    }
+    let value = RunValue::new(slo, &totals);
+    // Histograms have three digits: the percentile's own request is one of the slow ones.
+    let least = match slow && value.time.is_finite() {
+        true => (value.time * 1e9 * 0.998) as u64,
+        false => 0,
+    };
+    Ok(Some((value, trail.take(least))))
 }
 
 /// Returns the kinds of requests with a name, by entry point and number.

@@ -54,11 +54,21 @@ pub(crate) struct Sums {
     pub(crate) requests: u64,
     pub(crate) nanos: u64,
     pub(crate) parts: BTreeMap<Key, u64>,
-    /// The number of requests with too many records.
+    /// The number of requests that are not explained: with too many records, or too fast for the bounds of the trail.
     pub(crate) left_out: u64,
 }
 
 impl Sums {
+    /// Adds the sums of other requests.
+    pub(crate) fn merge(&mut self, other: &Sums) {
+        self.requests += other.requests;
+        self.nanos += other.nanos;
+        self.left_out += other.left_out;
+        for (key, nanos) in &other.parts {
+            *self.parts.entry(*key).or_default() += nanos;
+        }
+    }
+
     fn add(&mut self, service: u32, called: Option<u32>, part: Part, nanos: u64) {
         if nanos > 0 {
             *self.parts.entry((service, called, part)).or_default() += nanos;

@@ -4,6 +4,7 @@
 use super::path::{self, Sums};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// A part of the life of a request. Times are in nanoseconds; a span names a visit of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +42,19 @@ pub(crate) enum Record {
     },
 }
 
-/// The criteria for explained requests.
+/// The requests of a run whose critical paths are wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// The smallest response time in nanoseconds.
-    pub(crate) least: u64,
     /// Kinds of requests by entry point and number; `None` for all.
     pub(crate) kinds: Option<Vec<(u32, u64)>>,
+    /// True if only slow requests are explained, which are known when the run has ended.
+    pub(crate) slow: bool,
 }
 
 /// The requests of a run, and the sums of their critical paths.
+///
+/// The sums are divided by response time, because the percentile that separates slow requests from others is known only
+/// at the end. Their number is bounded: beyond it the sums of the fastest requests are dropped.
 #[derive(Debug)]
 pub(crate) struct Trail {
     wanted: Wanted,
@@ -61,13 +65,28 @@ pub(crate) struct Trail {
 struct State {
     /// The records of open requests, by the span of the request from outside.
     open: FxHashMap<u64, Vec<Record>>,
-    sums: Sums,
+    /// The sums by [`bucket`].
+    sums: BTreeMap<u64, Sums>,
+    /// The number of parts of all sums.
+    parts: usize,
+    /// The number of requests whose sums were dropped, by bucket.
+    dropped: BTreeMap<u64, u64>,
+    /// The number of requests with too many records.
+    left_out: u64,
 }
 
 /// The maximum number of open requests that are recorded; further ones are not explained.
 const MOST_OPEN: usize = 50_000;
 /// A request with more records than this is not explained.
 const MOST_RECORDS: usize = 4_096;
+/// The maximum number of parts of all sums.
+const MOST_PARTS: usize = 1_000_000;
+
+/// Returns the number of a range of response times, whose width is at most 1/4096 of them.
+fn bucket(nanos: u64) -> u64 {
+    let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(13);
+    (u64::from(shift) << 13) + (nanos >> shift)
+}
 
 impl Trail {
     pub(crate) fn new(wanted: Wanted) -> Trail {
@@ -98,7 +117,7 @@ impl Trail {
         records.push(record);
         if records.len() > MOST_RECORDS {
             state.open.remove(&trace);
-            state.sums.left_out += 1;
+            state.left_out += 1;
         }
     }
 
@@ -108,18 +127,92 @@ impl Trail {
         let Some(records) = state.open.remove(&trace) else {
             return;
         };
-        if received - sent >= self.wanted.least {
-            path::add(
-                &records,
-                (trace, service),
-                (sent, received),
-                &mut state.sums,
-            );
+        let bucket = match self.wanted.slow {
+            true => bucket(received - sent),
+            false => 0,
+        };
+        state.explain(bucket, &records, (trace, service), (sent, received));
+    }
+
+    /// Returns the sums of the requests that took at least this number of nanoseconds.
+    pub(crate) fn take(&self, least: u64) -> Sums {
+        let state = std::mem::take(&mut *self.state.lock());
+        let first = match self.wanted.slow {
+            true => bucket(least),
+            false => 0,
+        };
+        let mut all = Sums {
+            left_out: state.left_out + state.dropped.range(first..).map(|(_, of)| of).sum::<u64>(),
+            ..Sums::default()
+        };
+        state
+            .sums
+            .range(first..)
+            .for_each(|(_, sums)| all.merge(sums));
+        all
+    }
+}
+
+impl State {
+    /// Adds the critical path of a request to a bucket.
+    fn explain(&mut self, bucket: u64, records: &[Record], from: (u64, u32), times: (u64, u64)) {
+        if self
+            .dropped
+            .last_key_value()
+            .is_some_and(|(last, _)| bucket <= *last)
+        {
+            *self.dropped.entry(bucket).or_default() += 1;
+            return;
+        }
+        let sums = self.sums.entry(bucket).or_default();
+        let before = sums.parts.len();
+        path::add(records, from, times, sums);
+        self.parts += sums.parts.len() - before;
+        while self.parts > MOST_PARTS
+            && let Some((lowest, sums)) = self.sums.pop_first()
+        {
+            self.parts -= sums.parts.len();
+            *self.dropped.entry(lowest).or_default() += sums.requests;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_grow_with_the_time_and_are_narrow() {
+        let mut last = 0;
+        for nanos in (0..20_000).chain((15..63).map(|bits| 1 << bits)) {
+            let of = bucket(nanos);
+            assert!(of >= last, "{nanos}");
+            assert!(bucket(nanos + nanos / 4_000 + 1) > of, "{nanos}");
+            last = of;
         }
     }
 
-    /// Returns the sums of all requests that were answered.
-    pub(crate) fn take(&self) -> Sums {
-        std::mem::take(&mut self.state.lock().sums)
+    #[test]
+    fn what_does_not_fit_is_the_fastest_and_is_counted() {
+        let mut state = State {
+            parts: MOST_PARTS - 1,
+            ..State::default()
+        };
+        let mut answer = |nanos: u64| state.explain(bucket(nanos), &[], (1, 0), (0, nanos));
+        answer(5_000_000);
+        answer(9_000_000);
+        answer(1_000_000);
+        answer(8_000_000);
+        let trail = Trail {
+            wanted: Wanted {
+                kinds: None,
+                slow: true,
+            },
+            state: Mutex::new(state),
+        };
+        let slow = trail.take(2_000_000);
+        // The part that was counted before stands for others; one sum fits beside it.
+        assert_eq!((slow.requests, slow.left_out), (1, 2));
+        assert_eq!(slow.nanos, 9_000_000);
     }
 }

@@ -125,7 +125,7 @@ fn lines(args: &WhyArgs, found: &Why, console: &Console) {
     }
     if found.left_out > 0 {
         console.line(format_args!(
-            "corsair: {} requests have more than 4,096 calls and pieces of work, and are not explained",
+            "corsair: {} requests are not explained: they have more than 4,096 calls and pieces of work, or there are too many of them",
             found.left_out
         ));
     }

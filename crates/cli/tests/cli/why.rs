@@ -55,7 +55,7 @@ fn what_cannot_be_explained_or_mapped_is_refused() {
         ("why fsm", "fsm has no fields"),
         ("why shop.json --of errors", "is not a percentile or mean"),
         ("why shop.json --of p101", "--of"),
-        ("why shop.json --seeds 1", "1 seeds have no interval"),
+        ("why shop.json --seeds 1", "1 seeds are not possible"),
         ("stability shop.json --loads 1", "a map has two axes"),
         (
             "stability shop.json --loads x --lengths 1s",
