@@ -17,6 +17,7 @@ use crate::capacity::{Slo, SloMeasure};
 use crate::definition::{Definition, Fault, Rate, RatePoint};
 use crate::duration_text::TimeSpan;
 use crate::experiment::{Estimate, in_parallel, run_once};
+use crate::nearest::did_you_mean;
 use crate::package::Package;
 use crate::plan::{Plan, SimulateError};
 use crate::timeline::Slice;
@@ -231,7 +232,10 @@ fn check(rules: &MapRules) -> Result<(), MapError> {
         return wrong("there is no objective; give --slo, for example --slo 'errors < 10%'");
     }
     let whole = TOGETHER as u32 * rules.interval;
-    if rules.interval.is_zero() || rules.at < whole || rules.after < whole {
+    if rules.interval.is_zero() {
+        return wrong("an interval of 0s is not possible; give more");
+    }
+    if rules.at < whole || rules.after < whole {
         return wrong(format!(
             "an interval of {} is too long; there must be {TOGETHER} before the trigger and after it",
             TimeSpan(rules.interval)
@@ -307,10 +311,16 @@ fn apply(
     if let Trigger::Fault(name, fault) = &rules.trigger
         && !length.0.is_zero()
     {
-        let service = definition.services.iter_mut().find(|one| one.name == *name);
-        let Some(service) = service else {
-            return wrong(format!("there is no service '{}'", name.escape_debug()));
+        let place = definition.services.iter().position(|one| one.name == *name);
+        let Some(place) = place else {
+            let names = definition.services.iter().map(|one| one.name.as_str());
+            let meant = did_you_mean(name, names);
+            return wrong(format!(
+                "there is no service '{}' for the fault{meant}",
+                name.escape_debug()
+            ));
         };
+        let service = &mut definition.services[place];
         service.faults.push(Fault {
             at,
             lasting: Some(length),
@@ -430,6 +440,17 @@ fn point(load: f64, place: usize, runs: &[Trial]) -> MapPoint {
     }
 }
 
+impl MapPoint {
+    /// Returns the label of tables and pictures: S with the mean time of recovery, D, or M with the share of runs.
+    pub fn label(&self) -> String {
+        match self.class {
+            Stability::Stable => format!("S {:.1} s", self.recovery.mean),
+            Stability::Degraded => "D".to_owned(),
+            Stability::Metastable => format!("M {:.0} %", self.shares[2] * 100.0),
+        }
+    }
+}
+
 impl StabilityMap {
     /// Returns the point with these indices of the load and of the second axis.
     pub fn at(&self, load: usize, place: usize) -> &MapPoint {
@@ -469,12 +490,7 @@ impl StabilityMap {
         for place in (0..self.axis.len()).rev() {
             text += &format!("| {} |", self.axis.value(place));
             for load in 0..self.loads.len() {
-                let point = self.at(load, place);
-                text += &match point.class {
-                    Stability::Stable => format!(" S {:.1} s |", point.recovery.mean),
-                    Stability::Degraded => " D |".to_owned(),
-                    Stability::Metastable => format!(" M {:.0} % |", point.shares[2] * 100.0),
-                };
+                text += &format!(" {} |", self.at(load, place).label());
             }
             text.push('\n');
         }

@@ -14,13 +14,13 @@ const TOP: i32 = 64;
 /// The colours of a class, darker the worse it is: of the area, and of the text in it. Then its name.
 fn shown(class: Stability) -> (&'static str, &'static str, &'static str) {
     match class {
-        Stability::Stable => (picture::AREA, picture::INK, "recovers, in seconds"),
+        Stability::Stable => (picture::AREA, picture::INK, "S: recovers, in seconds"),
         Stability::Degraded => (
             picture::BAD_AREA,
             picture::INK,
-            "degraded before the trigger",
+            "D: degraded before",
         ),
-        Stability::Metastable => (picture::BAD, picture::PAPER, "does not recover"),
+        Stability::Metastable => (picture::BAD, picture::PAPER, "M: share of runs that stay down"),
     }
 }
 
@@ -67,7 +67,7 @@ fn draw(
         area.draw(&Rectangle::new(corners, colour(fill).filled()))?;
         area.draw(&Rectangle::new(corners, colour(picture::FAINT)))?;
         area.draw(&Text::new(name, (x + 20, 39), font(13, ink)))?;
-        x += 200;
+        x += 190;
     }
     for point in &map.points {
         draw_point(area, map, point, (width, height))?;
@@ -107,15 +107,10 @@ fn draw_point(
     let corners = [(x, y), (x + width - 1, y + height - 1)];
     area.draw(&Rectangle::new(corners, colour(fill).filled()))?;
     area.draw(&Rectangle::new(corners, colour(picture::RULE)))?;
-    if width <= 30 || height <= 14 {
+    if width <= 50 || height <= 14 {
         return Ok(());
     }
-    let text = match point.class {
-        Stability::Stable => format!("{:.1}", point.recovery.mean),
-        Stability::Degraded => "—".to_owned(),
-        Stability::Metastable => "✕".to_owned(),
-    };
     let middle = font(13, colour(ink)).pos(Pos::new(HPos::Center, VPos::Center));
-    area.draw(&Text::new(text, (x + width / 2, y + height / 2), middle))?;
+    area.draw(&Text::new(point.label(), (x + width / 2, y + height / 2), middle))?;
     Ok(())
 }

@@ -121,7 +121,14 @@ fn more_capacity_and_a_bounded_queue_make_the_example_stable() {
     assert!(map.at(0, 1).recovery.mean < 2.0, "{:?}", map.at(0, 1));
     assert!(map.table().contains("| 280/s |") && map.csv().contains("280,16,stable,1.000"));
     #[cfg(feature = "pictures")]
-    assert!(crate::picture::stability(&map).unwrap().starts_with("<svg"));
+    {
+        let picture = crate::picture::stability(&map).unwrap();
+        assert!(picture.starts_with("<svg"), "{picture}");
+        // The picture has the labels of the table.
+        for point in &map.points {
+            assert!(picture.contains(&point.label()), "{picture}");
+        }
+    }
 }
 
 #[test]
