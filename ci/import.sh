@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Imports the published manifests of seven systems without an edit, and 5,000 changed manifests.
+# Imports the published manifests of seven systems without an edit, 5,000 changed manifests, and large attacks.
 #
 #   ci/import.sh [FOLDER]
 #
 # FOLDER has clones (or exported trees) of microservices-demo, DeathStarBench, TeaStore, istio and opentelemetry-demo. Without it,
-# only changed manifests are imported. The manifests themselves are not part of this repository.
+# only changed manifests and attacks are imported. The manifests themselves are not part of this repository.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -gt 0 ]; then
@@ -13,4 +13,6 @@ if [ $# -gt 0 ]; then
 else
     echo "left out: published manifests; give the folder of their repositories"
 fi
-CORSAIR_MUTATIONS=${CORSAIR_MUTATIONS:-5000} cargo test -p corsair-arch --features compose --lib import:: -- --nocapture
+export CORSAIR_MUTATIONS=${CORSAIR_MUTATIONS:-5000}
+cargo test -p corsair-arch --features compose --lib import:: -- --nocapture
+cargo test -p corsair-arch --features compose --test imports -- --nocapture

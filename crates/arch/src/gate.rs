@@ -142,7 +142,7 @@ pub enum GateError {
     #[error("there is no objective; give --slo, for example --slo 'p99 < 100ms'")]
     NoObjective,
     /// The number of runs is out of range; a single run has no interval.
-    #[error("{0} runs have no interval; give 2 to 10000")]
+    #[error("{0} runs are not possible; give 2 to 10000, because one run has no interval")]
     Runs(usize),
     /// The load contains no requests.
     #[error(

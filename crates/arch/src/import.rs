@@ -27,13 +27,16 @@ mod role;
 mod system;
 mod traces;
 
+#[cfg(feature = "compose")]
+pub use compose::architecture::compose;
 pub use fields::{Effect, Field, Unused};
-pub use patch::{ManifestPatch, manifest_patch};
+pub use patch::{ManifestPatch, PatchFormat, manifest_patch};
 
 use crate::definition::{Definition, DefinitionError, read_text};
 use crate::duration_text::TimeSpan;
 use crate::learn::LearnError;
-use document::Documents;
+use crate::nearest::did_you_mean;
+pub(crate) use document::Documents;
 use fields::{Looked, UnusedFields};
 use item::{Item, Log};
 use serde_json::Value;
@@ -51,9 +54,9 @@ trait Format: Sync {
     fn fields(&self) -> &'static [Field];
     /// Returns the kind and the name of a document.
     fn title(&self, document: &Value) -> (String, String);
-    /// Returns the document with its variables replaced.
-    fn prepare(&self, document: Value, _file: &Path) -> Value {
-        document
+    /// Returns the document with its variables replaced. An error names the bound that is exceeded.
+    fn prepare(&self, document: Value, _file: &Path) -> Result<Value, &'static str> {
+        Ok(document)
     }
     /// Reads a document. An error is the end of a sentence about the document.
     fn read(&self, document: Item, file: &Path, system: &mut System) -> Result<(), String>;
@@ -79,6 +82,8 @@ pub struct ImportOptions {
     pub rate: f64,
     /// Traces of the same system, from which its structure and times are learned.
     pub traces: Vec<PathBuf>,
+    /// Calls that no field states: the caller and the called service.
+    pub calls: Vec<(String, String)>,
 }
 
 impl Default for ImportOptions {
@@ -89,6 +94,7 @@ impl Default for ImportOptions {
             work: Duration::from_millis(2),
             rate: 50.0,
             traces: Vec::new(),
+            calls: Vec::new(),
         }
     }
 }
@@ -174,6 +180,9 @@ pub enum ImportError {
         "{} has no document of a known format; give manifests of Kubernetes, Istio or Envoy, docker-compose files, or scripts of k6", .0.display()
     )]
     Unknown(PathBuf),
+    /// A file is a definition.
+    #[error("{} is a definition, not a manifest; run it with corsair -a {}", .0.display(), .0.display())]
+    IsDefinition(PathBuf),
     /// No file has a known document.
     #[error(
         "the files have no document of a known format; give manifests of Kubernetes, Istio or Envoy, docker-compose files, or scripts of k6"
@@ -194,6 +203,9 @@ pub enum ImportError {
         /// The wrong value, and what is expected.
         what: String,
     },
+    /// A call that the user states is not one of two services.
+    #[error("--call: {0}")]
+    Call(String),
     /// The documents describe no service.
     #[error(
         "the files describe no service; give Deployments or StatefulSets, or the services of a docker-compose file"
@@ -207,17 +219,35 @@ pub enum ImportError {
     Definition(#[from] DefinitionError),
 }
 
+/// The maximum number of workloads, over all files.
+const MOST_WORKLOADS: usize = 5_000;
+/// The maximum number of scenarios, over all files.
+const MOST_SCENARIOS: usize = 200;
+
 /// Reads manifests and combines them into one definition.
 ///
 /// # Errors
 /// See [`ImportError`].
 pub fn import(files: &[PathBuf], options: &ImportOptions) -> Result<Imported, ImportError> {
-    let documents = Documents::read(files)?;
+    import_documents(Documents::read(files)?, options)
+}
+
+/// Combines documents that were read into one definition.
+pub(crate) fn import_documents(
+    documents: Documents,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    if documents.read.is_empty() {
+        return Err(ImportError::Nothing);
+    }
+    let values = || documents.read.iter().map(|document| &document.value);
     let mut system = System::default();
-    let mut unused = UnusedFields::default();
+    system.repeated = kubernetes::repeated_names(values());
     for document in &documents.read {
         let (kind, name) = document.format.title(&document.value);
-        let log = Log::default();
+        let namespace = kubernetes::namespace(&document.value);
+        namespace.clone_into(&mut system.namespace);
+        let log = system.log.clone();
         let item = Item::new(&document.value, &log);
         let read = document
             .format
@@ -228,19 +258,19 @@ pub fn import(files: &[PathBuf], options: &ImportOptions) -> Result<Imported, Im
             name: shortened(&name),
             what,
         })?;
-        let looked = Looked {
-            format: document.format.name(),
-            kind: &kind,
-            name: &name,
-            fields: document.format.fields(),
-            log: &log,
-        };
-        unused.add(&looked, &document.value);
+        if system.workloads.len() > MOST_WORKLOADS {
+            return Err(ImportError::TooMuch("5,000 workloads"));
+        }
+        if system.scenarios.len() > MOST_SCENARIOS {
+            return Err(ImportError::TooMuch("200 scenarios"));
+        }
     }
+    state_calls(&mut system, &options.calls)?;
+    let log = system.log.clone();
     let mut imported = build::build(system, options)?;
     imported.documents = documents.read.len();
+    imported.unused = without_effect(&documents, &log);
     imported.left_out.extend(documents.left_out);
-    imported.unused = unused.into_sorted();
     if !options.traces.is_empty() {
         traces::learn_from(&mut imported, options)?;
     }
@@ -248,6 +278,49 @@ pub fn import(files: &[PathBuf], options: &ImportOptions) -> Result<Imported, Im
     let written = imported.definition.to_text();
     read_text(&written, "the imported definition").map_err(DefinitionError::without_line)?;
     Ok(imported)
+}
+
+/// Adds calls that the user states: of a workload, and to a workload or a host.
+fn state_calls(system: &mut System, calls: &[(String, String)]) -> Result<(), ImportError> {
+    system.namespace.clear();
+    for (from, to) in calls {
+        let workloads = || system.workloads.iter().map(|one| one.name.as_str());
+        let hosts = || workloads().chain(system.hosts.keys().map(String::as_str));
+        let unknown = match workloads().any(|name| name == from) {
+            false => Some((from, did_you_mean(from, workloads()))),
+            true if hosts().any(|name| name == to) => None,
+            true => Some((to, did_you_mean(to, hosts()))),
+        };
+        if let Some((name, meant)) = unknown {
+            let name = shortened(name);
+            return Err(ImportError::Call(format!(
+                "'{name}' is not a service of the manifests{meant}"
+            )));
+        }
+        let link = system::Link {
+            host: to.clone(),
+            place: "--call",
+        };
+        system.workload(from).links.push(link);
+    }
+    Ok(())
+}
+
+/// Returns the fields of all documents that had no effect.
+fn without_effect(documents: &Documents, log: &Log) -> Vec<Unused> {
+    let mut unused = UnusedFields::default();
+    for document in &documents.read {
+        let (kind, name) = document.format.title(&document.value);
+        let looked = Looked {
+            format: document.format.name(),
+            kind: &kind,
+            name: &name,
+            fields: document.format.fields(),
+            log,
+        };
+        unused.add(&looked, &document.value);
+    }
+    unused.into_sorted()
 }
 
 /// Shortens a text of a document for a message.

@@ -10,8 +10,6 @@
 
 mod branch;
 mod capacity;
-#[cfg(feature = "compose")]
-mod compose;
 mod controller;
 mod csv;
 mod definition;
@@ -63,8 +61,6 @@ pub use branch::Branch;
 pub use capacity::{
     Capacity, CapacityError, Point, Search, Sized, Slo, SloError, SloMeasure, capacity, instances,
 };
-#[cfg(feature = "compose")]
-pub use compose::{ComposeError, compose};
 pub use csv::quoted;
 pub use definition::{
     Arrivals, AutoscalerDefinition, BUILT_IN, Balance, BreakerDefinition, CacheDefinition,
@@ -84,9 +80,11 @@ pub use gate::{
     ServiceUse, SideError, Verdict, changes, gate, reason,
 };
 pub use geography::{Geography, Places, PlacesError, Zone};
+#[cfg(feature = "compose")]
+pub use import::compose;
 pub use import::{
-    Effect, Field, ImportError, ImportOptions, Imported, ImportedCall, ManifestPatch, Unused,
-    field_table, import, manifest_patch,
+    Effect, Field, ImportError, ImportOptions, Imported, ImportedCall, ManifestPatch, PatchFormat,
+    Unused, field_table, import, manifest_patch,
 };
 pub use learn::{
     LearnError, LearnOptions, LearnReport, LearnedParameter, Quantile, Resemblance, TraceError,

@@ -1,10 +1,8 @@
 //! The systems that a gate compares: definitions, or manifests that are imported.
 
 use crate::definition::{Definition, DefinitionError, read_text};
-use crate::import::{ImportError, ImportOptions, Imported, import};
-use crate::input_file::read_file_text;
+use crate::import::{Documents, ImportError, ImportOptions, Imported, import_documents};
 use crate::variant::DefinitionText;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A system before or after a change.
@@ -51,27 +49,47 @@ impl GateSide {
         options: &ImportOptions,
         base: Option<(&GateSide, &str)>,
     ) -> Result<GateSide, SideError> {
-        if let [only] = files
-            && !is_manifest(only)
-        {
-            let text = DefinitionText::find(&only.to_string_lossy(), directory)?;
-            let definition = read_text(text.text(), text.file())?.definition().clone();
-            return Ok(GateSide {
-                definition,
-                text,
-                objectives: Vec::new(),
-                notes: Vec::new(),
-                is_imported: false,
-            });
+        let mut documents = Documents::default();
+        for file in files {
+            let definition = match is_manifest(file) {
+                true if file.is_dir() => documents.add_directory(file).map(|()| None),
+                true => documents.add(file),
+                false => Ok(Some(String::new())),
+            };
+            let text = match definition {
+                Ok(None) => continue,
+                Ok(Some(text)) => text,
+                // The faults of a definition are shown with their places.
+                Err(ImportError::Broken { .. }) if ends_in_json(file) => String::new(),
+                Err(error) => return Err(error.into()),
+            };
+            return match files.len() {
+                1 => GateSide::defined(file, text, directory),
+                _ => Err(SideError::Mixed(file.clone())),
+            };
         }
-        if let Some(definition) = files.iter().find(|file| !is_manifest(file)) {
-            return Err(SideError::Mixed(definition.clone()));
-        }
-        let mut imported = import(files, options)?;
+        let mut imported = import_documents(documents, options)?;
         if let Some((base, name)) = base.filter(|(base, _)| !base.is_imported) {
             imported = imported.onto(&base.definition, name)?;
         }
         Ok(GateSide::imported(imported, base))
+    }
+
+    /// Reads a definition, whose text may be known.
+    fn defined(file: &Path, text: String, directory: &Path) -> Result<GateSide, SideError> {
+        let name = file.to_string_lossy();
+        let text = match text.is_empty() {
+            true => DefinitionText::find(&name, directory)?,
+            false => DefinitionText::new(text, name),
+        };
+        let definition = read_text(text.text(), text.file())?.definition().clone();
+        Ok(GateSide {
+            definition,
+            text,
+            objectives: Vec::new(),
+            notes: Vec::new(),
+            is_imported: false,
+        })
     }
 
     fn imported(imported: Imported, base: Option<(&GateSide, &str)>) -> GateSide {
@@ -96,23 +114,13 @@ impl GateSide {
     }
 }
 
-/// True for directories and files that are imported; false for names and files of definitions.
+/// True for directories and files that may have manifests; false for names of definitions.
 fn is_manifest(file: &Path) -> bool {
     let end = file.extension().unwrap_or_default();
-    if file.is_dir()
-        || ["yaml", "yml", "js", "mjs", "ts"]
-            .iter()
-            .any(|known| end == *known)
-    {
-        return true;
-    }
-    if end != "json" {
-        return false;
-    }
-    // Only definitions have a list of services. A file that cannot be read is refused later, as a definition.
-    let value = read_file_text(file).ok();
-    let value = value.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    value.is_some_and(|value| {
-        value.get("arch").is_none() && !value.get("services").is_some_and(Value::is_array)
-    })
+    let ends = ["yaml", "yml", "js", "mjs", "ts", "json"];
+    file.is_dir() || ends.iter().any(|known| end == *known)
+}
+
+fn ends_in_json(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == "json")
 }

@@ -230,8 +230,8 @@ fn what_cannot_be_judged_is_refused() {
         result.map(|_| ()).unwrap_err().to_string()
     };
     assert!(refused(&[], 8).starts_with("there is no objective"));
-    assert!(refused(&["p99 < 1s"], 1).starts_with("1 runs have no interval"));
-    assert!(refused(&["pag p99 < 1s"], 8).contains("the load has no kind of request 'pag'"));
+    assert!(refused(&["p99 < 1s"], 1).starts_with("1 runs are not possible"));
+    assert!(refused(&["pag p99 < 1s"], 8).contains("the load has no requests 'pag'"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::calls::{self, Call, Calls, Weighted};
 use super::role::Role;
-use super::system::{Route, Scaler, System, Workload, merge};
+use super::system::{Scaler, System, Workload, merge};
 use super::{ImportError, ImportOptions, Imported, ImportedCall};
 use crate::definition::{
     Arrivals, CallPolicy, Definition, EndpointDefinition, EntryLoad, PlacesDefinition, Rate,
@@ -48,26 +48,7 @@ pub(super) fn build(mut system: System, options: &ImportOptions) -> Result<Impor
     }
     let load = entry_points(&mut system, &found, &mut services, options);
     notes(&mut system, &found, options);
-    let name = |place: usize| system.workloads[place].name.clone();
-    let calls = found.calls.iter().flat_map(|call| {
-        call.targets.iter().map(move |(to, _)| ImportedCall {
-            from: name(call.from),
-            to: name(*to),
-            because: call.because.clone(),
-            is_assumed: call.is_assumed,
-            is_sent: call.is_sent,
-        })
-    });
-    let entered = found.entries.iter().flat_map(|entry| {
-        entry.targets.iter().map(|(to, _)| ImportedCall {
-            from: "outside".to_owned(),
-            to: name(*to),
-            because: entry.because.clone(),
-            is_assumed: entry.because.starts_with("no other"),
-            is_sent: false,
-        })
-    });
-    let calls = entered.chain(calls).collect();
+    let calls = listed(&system, &found);
     system.left_out.truncate(MOST_REMARKS);
     system.assumed.truncate(MOST_REMARKS);
     Ok(Imported {
@@ -94,6 +75,30 @@ pub(super) fn build(mut system: System, options: &ImportOptions) -> Result<Impor
     })
 }
 
+/// Returns the calls from outside and between services, for reports.
+fn listed(system: &System, found: &Calls) -> Vec<ImportedCall> {
+    let name = |place: usize| system.workloads[place].name.clone();
+    let calls = found.calls.iter().flat_map(|call| {
+        call.targets.iter().map(move |(to, _)| ImportedCall {
+            from: name(call.from),
+            to: name(*to),
+            because: call.because.clone(),
+            is_assumed: call.is_assumed,
+            is_sent: call.is_sent,
+        })
+    });
+    let entered = found.entries.iter().flat_map(|entry| {
+        entry.targets.iter().map(|(to, _)| ImportedCall {
+            from: "outside".to_owned(),
+            to: name(*to),
+            because: entry.because.clone(),
+            is_assumed: entry.because.starts_with("no other"),
+            is_sent: false,
+        })
+    });
+    entered.chain(calls).collect()
+}
+
 /// The service of a workload.
 fn service(
     system: &mut System,
@@ -105,6 +110,7 @@ fn service(
     let mut service = ServiceDefinition::new(&workload.name, Package::Service.name());
     service.machine = "machine".to_owned();
     service.container = workload.image.chars().take(200).collect();
+    service.instance = workload.kind.clone();
     service.process = workload.container.chars().take(200).collect();
     service.count = workload.count.unwrap_or(1);
     service.processors = workload.limit;
@@ -124,7 +130,7 @@ fn service(
     let own = found.calls.iter().filter(|call| call.from == place);
     for call in own {
         steps.push(step(system, call));
-        let policy = policy(system, &workload, call);
+        let policy = policy(system, found, &workload, call);
         for (to, _) in &call.targets {
             let to = system.workloads[*to].name.clone();
             if let Some(policy) = &policy {
@@ -170,6 +176,8 @@ fn scale(
         };
         system.assumed.push(said);
     }
+    let marks = workload.scaler_marks.iter();
+    marks.for_each(|mark| system.log.note(*mark));
     let wanted = workload.count.unwrap_or(scaler.least);
     service.count = wanted.clamp(scaler.least, scaler.most);
     service.autoscaler = Some(scaler.definition(workload));
@@ -202,38 +210,12 @@ fn targets(system: &System, targets: &[Weighted], by_name: bool) -> Targets {
 }
 
 /// Returns the policy of a workload for a call, if a manifest contains one.
-fn policy(system: &System, workload: &Workload, call: &Call) -> Option<CallPolicy> {
-    let applies = |caller: &Option<String>| {
-        caller
-            .as_ref()
-            .is_none_or(|caller| *caller == workload.name)
-    };
-    let is_host = |host: &str| same_host(host, &call.host);
+fn policy(system: &System, found: &Calls, workload: &Workload, call: &Call) -> Option<CallPolicy> {
     let mut policy = CallPolicy::default();
-    // Settings for this caller take precedence over settings for all callers.
-    let destinations = system
-        .destinations
-        .iter()
-        .filter(|one| is_host(&one.host) && applies(&one.caller));
-    let (own, all): (Vec<_>, Vec<_>) = destinations.partition(|one| one.caller.is_some());
-    all.iter()
-        .chain(&own)
-        .for_each(|one| merge(&mut policy, &one.policy));
-    let routes = system
-        .routes
-        .iter()
-        .filter(|one| is_host(&one.host) && applies(&one.caller));
-    let (own, all): (Vec<&Route>, Vec<&Route>) = routes.partition(|one| one.caller.is_some());
-    all.iter()
-        .chain(&own)
-        .for_each(|one| merge(&mut policy, &one.policy));
+    for of in found.hosts.policies(system, &call.host, &workload.name) {
+        merge(&mut policy, of);
+    }
     (policy != CallPolicy::default()).then_some(policy)
-}
-
-/// True if a name, with or without its namespace, means this host.
-fn same_host(name: &str, host: &str) -> bool {
-    let first = name.split('.').next().unwrap_or_default();
-    name.eq_ignore_ascii_case(host) || first.eq_ignore_ascii_case(host)
 }
 
 /// Adds the entry points, and returns their load.
@@ -243,15 +225,14 @@ fn entry_points(
     services: &mut Vec<ServiceDefinition>,
     options: &ImportOptions,
 ) -> BTreeMap<String, EntryLoad> {
-    let mut taken: BTreeSet<String> = system
-        .workloads
-        .iter()
-        .map(|one| one.name.clone())
-        .collect();
+    let names = system.workloads.iter().map(|one| one.name.clone());
+    let mut taken: BTreeSet<String> = names.collect();
     let mut free = |wanted: String| {
-        let mut name = super::system::definition_name(&wanted);
+        let wanted = super::system::definition_name(&wanted);
+        let mut numbers = 2..;
+        let mut name = wanted.clone();
         while !taken.insert(name.clone()) {
-            name.push_str("-in");
+            name = format!("{wanted}-{}", numbers.next().unwrap_or(u64::MAX));
         }
         name
     };
@@ -289,13 +270,7 @@ fn entry_points(
         system.assumed.push(said);
         return load;
     }
-    let all: Vec<Weighted> = {
-        let mut sum: BTreeMap<usize, f64> = BTreeMap::new();
-        for (to, weight) in found.entries.iter().flat_map(|entry| &entry.targets) {
-            *sum.entry(*to).or_default() += weight;
-        }
-        sum.into_iter().collect()
-    };
+    let all = all_entries(found);
     for scenario in &system.scenarios {
         add(
             free(format!("www-{}", scenario.name)),
@@ -304,6 +279,15 @@ fn entry_points(
         );
     }
     load
+}
+
+/// Returns the workloads of all entry points together.
+fn all_entries(found: &Calls) -> Vec<Weighted> {
+    let mut sum: BTreeMap<usize, f64> = BTreeMap::new();
+    for (to, weight) in found.entries.iter().flat_map(|entry| &entry.targets) {
+        *sum.entry(*to).or_default() += weight;
+    }
+    sum.into_iter().collect()
 }
 
 /// Adds the remarks about the definition that users need.
@@ -316,29 +300,35 @@ fn notes(system: &mut System, found: &Calls, options: &ImportOptions) {
     system
         .assumed
         .push("a service makes its calls one after the other, each once for a request".to_owned());
-    for (labels, bound) in &system.budgets {
-        let has_all = |one: &&Workload| {
-            labels
-                .iter()
-                .all(|(key, value)| one.labels.get(key) == Some(value))
-        };
-        for workload in system.workloads.iter().filter(has_all).take(20) {
+    let repeated = !system.repeated.is_empty();
+    for (selector, bound) in &system.budgets {
+        let is_meant = |one: &&Workload| selector.selects(one, repeated);
+        for workload in system.workloads.iter().filter(is_meant).take(20) {
+            system.note_labels(workload, &selector.labels);
             system.left_out.push(format!(
                 "the PodDisruptionBudget of '{}' ({bound}) bounds restarts; the definition has none yet",
                 workload.name
             ));
         }
     }
+    let names: BTreeSet<&String> = system.workloads.iter().map(|one| &one.name).collect();
+    for name in system.scalers.keys().filter(|name| !names.contains(name)) {
+        system.left_out.push(format!(
+            "the autoscaler of '{}', which no document describes",
+            super::shortened(name)
+        ));
+    }
     for (kind, times) in &system.kinds_left_out {
         system.left_out.push(format!(
             "{times} documents of kind {kind}: they are not about requests"
         ));
     }
-    let is_called = |host: &str| found.calls.iter().any(|call| same_host(host, &call.host));
-    let routes = system
-        .routes
-        .iter()
-        .filter(|route| route.policy != CallPolicy::default());
+    let called: BTreeSet<&str> = found.calls.iter().map(|call| call.host.as_str()).collect();
+    let is_called = |host: &str| called.contains(host);
+    let routes = system.routes.iter().filter(|route| {
+        let has_targets = route.targets.len() > 1 || !route.mirrors.is_empty();
+        has_targets || route.policy != CallPolicy::default()
+    });
     let hosts = routes.map(|route| &route.host);
     let destinations = system
         .destinations

@@ -1,11 +1,15 @@
 //! Finds the calls between services: from fields, or by assumption if no field names a call.
 
+mod entries;
+mod guesses;
 mod hosts;
 mod order;
 
+use super::item::Mark;
 use super::role::{Role, role};
-use super::system::{System, Workload};
+use super::system::{Marks, System, Workload};
 use hosts::Hosts;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// A workload by its index, and the weight of requests to it.
@@ -39,6 +43,7 @@ pub(super) struct Calls {
     pub(super) calls: Vec<Call>,
     pub(super) entries: Vec<Entry>,
     pub(super) roles: Vec<Role>,
+    pub(super) hosts: Hosts,
 }
 
 /// The maximum number of calls that are taken from manifests.
@@ -57,8 +62,12 @@ pub(super) fn find(system: &mut System) -> Calls {
         ..Calls::default()
     };
     let mut from_load = Vec::new();
+    let mut left = Allowance {
+        bytes: MOST_SEARCHED,
+        targets: MOST_TARGETS,
+    };
     for from in 0..system.workloads.len() {
-        let named = named_calls(system, &hosts, from);
+        let named = named_calls(system, &hosts, from, &mut left);
         match found.roles[from] {
             Role::Load => from_load.extend(named),
             Role::Background | Role::Storage | Role::Broker => {
@@ -74,11 +83,16 @@ pub(super) fn find(system: &mut System) -> Calls {
             Role::Front | Role::Service => found.add(named),
         }
     }
+    if left.bytes == 0 || left.targets == 0 {
+        let said = "further calls: texts that name hosts are read up to 64 MiB, and calls up to 50,000 workloads";
+        system.left_out.push(said.to_owned());
+    }
     mirrors(system, &hosts, &mut found);
-    found.entries = entries(system, &hosts, &found, &from_load);
-    consumers(system, &mut found);
-    orphans(system, &hosts, &mut found);
+    found.entries = entries::entries(system, &hosts, &found, &from_load);
+    guesses::consumers(system, &mut found);
+    guesses::orphans(system, &hosts, &mut found);
     order::break_circles(system, &mut found);
+    found.hosts = hosts;
     found
 }
 
@@ -112,79 +126,133 @@ impl Calls {
     }
 }
 
+/// The work and the memory that may still be spent on calls.
+struct Allowance {
+    bytes: usize,
+    targets: usize,
+}
+
+/// The maximum length of all texts that are searched for hosts; a text counts for each workload that has it.
+const MOST_SEARCHED: usize = 64 << 20;
+/// The maximum number of called workloads, over all calls.
+const MOST_TARGETS: usize = 50_000;
+
+/// A text that may name hosts.
+struct HostText<'a> {
+    place: Cow<'a, str>,
+    text: &'a str,
+    /// Whether the whole text may be a host.
+    may_be_host: bool,
+    is_file: bool,
+    /// The values that have an effect if the text names a host.
+    marks: [Option<Mark>; 4],
+}
+
 /// The calls that a workload's fields name.
-fn named_calls(system: &mut System, hosts: &Hosts, from: usize) -> Vec<Call> {
+fn named_calls(system: &mut System, hosts: &Hosts, from: usize, left: &mut Allowance) -> Vec<Call> {
     let mut calls = Vec::new();
     let mut unknown = Vec::new();
     let workload = &system.workloads[from];
-    let mut call = |host: &str, because: String| {
-        let (host, targets) = hosts.routed(system, host, Some(&workload.name));
+    let namespace = &workload.namespace;
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    let mut call = |host: String, because: &str, targets_left: &mut usize| {
+        if *targets_left == 0 || !known.insert(host.clone()) {
+            return;
+        }
+        let targets = hosts.routed(system, &host, Some(&workload.name));
+        *targets_left = targets_left.saturating_sub(targets.len());
         calls.push(Call {
             from,
-            host,
             targets,
-            because,
+            host,
+            because: because.to_owned(),
             is_assumed: false,
             is_sent: false,
             probability: None,
         });
     };
-    for (place, text, may_be_host, is_file) in texts(system, workload) {
-        for candidate in hosts::candidates(&text, may_be_host) {
-            match hosts.find(candidate.name) {
-                Some(host) => call(&host, place.clone()),
+    let undescribed = |place: &str, host: &str| {
+        let (name, host) = (&workload.name, super::shortened(host));
+        format!("{place} of '{name}' names '{host}', which no document describes")
+    };
+    for one in host_texts(system, workload) {
+        if left.bytes < one.text.len() {
+            left.bytes = 0;
+            break;
+        }
+        left.bytes -= one.text.len();
+        for candidate in hosts::candidates(one.text, one.may_be_host) {
+            let name = candidate.name;
+            match hosts.find(name, namespace) {
+                Some(host) => {
+                    one.marks
+                        .iter()
+                        .flatten()
+                        .for_each(|mark| system.log.note(*mark));
+                    call(host, &one.place, &mut left.targets);
+                }
                 None if candidate.is_sure
-                    && may_be_host
-                    && !is_file
-                    && hosts::is_inside(candidate.name) =>
+                    && one.may_be_host
+                    && !one.is_file
+                    && hosts::is_inside(name)
+                    && !system.outside.contains(name) =>
                 {
-                    unknown.push(format!(
-                        "{place} of '{}' names '{}', which no document describes",
-                        workload.name,
-                        super::shortened(candidate.name)
-                    ));
+                    unknown.push(undescribed(&one.place, name));
                 }
                 None => {}
             }
         }
     }
     for link in &workload.links {
-        match hosts.find(&link.host) {
-            Some(host) => call(&host, link.place.to_owned()),
-            None => unknown.push(format!(
-                "{} of '{}' names '{}', which no document describes",
-                link.place,
-                workload.name,
-                super::shortened(&link.host)
-            )),
+        match hosts.find(&link.host, namespace) {
+            Some(host) => call(host, link.place, &mut left.targets),
+            None => unknown.push(undescribed(link.place, &link.host)),
         }
     }
     system.left_out.extend(unknown);
     calls
 }
 
-/// Returns the texts of a workload that may name hosts, with their position and whether the whole text may be a host.
-fn texts(system: &System, workload: &Workload) -> Vec<(String, String, bool, bool)> {
-    let mut texts: Vec<(String, String, bool, bool)> = Vec::new();
-    for mention in &workload.mentions {
-        texts.push((
-            mention.place.clone(),
-            mention.text.clone(),
-            mention.may_be_host,
-            false,
-        ));
-    }
-    let maps = [(&workload.environment, false), (&workload.files, true)];
-    for (names, is_file) in maps {
-        for name in names {
-            for (key, text) in system.configuration.get(name).into_iter().flatten() {
-                let place = format!("ConfigMap {}", super::shortened(name));
-                let may_be_host = !is_file && super::kubernetes::is_address(key);
-                texts.push((place, text.clone(), may_be_host, is_file));
-            }
-        }
-    }
-    texts
+/// Returns the texts of a workload that may name hosts.
+fn host_texts<'a>(
+    system: &'a System,
+    workload: &'a Workload,
+) -> impl Iterator<Item = HostText<'a>> {
+    let with = |[a, b, c]: Marks, d: Option<Mark>| [a, b, c, d];
+    let own = workload.mentions.iter().map(move |mention| HostText {
+        place: mention.place.as_str().into(),
+        text: &mention.text,
+        may_be_host: mention.may_be_host,
+        is_file: false,
+        marks: with(mention.marks, None),
+    });
+    let values = move |map: &'a str| {
+        let local = system.local_in(&workload.namespace, map);
+        let texts = system.configuration.get(&local).into_iter().flatten();
+        let place = format!("ConfigMap {}", super::shortened(map));
+        texts.map(move |(key, text)| (place.clone(), key, text))
+    };
+    let environment = workload.environment.iter().flat_map(move |one| {
+        let is_meant = move |key: &str| one.key.as_ref().is_none_or(|wanted| wanted == key);
+        let texts = values(&one.map).filter(move |(_, key, _)| is_meant(key));
+        texts.map(move |(place, key, (text, mark))| HostText {
+            place: place.into(),
+            text,
+            may_be_host: one.may_be_host || super::kubernetes::is_address(key),
+            is_file: false,
+            marks: with(one.marks, Some(*mark)),
+        })
+    });
+    let files = workload.files.iter().flat_map(move |one| {
+        values(&one.map).map(move |(place, _, (text, mark))| HostText {
+            place: place.into(),
+            text,
+            may_be_host: false,
+            is_file: true,
+            marks: with(one.marks, Some(*mark)),
+        })
+    });
+    own.chain(environment).chain(files)
 }
 
 /// Adds a send for each mirror of a route that is called.
@@ -214,224 +282,4 @@ fn mirrors(system: &mut System, hosts: &Hosts, found: &mut Calls) {
         }
     }
     found.calls.extend(sends);
-}
-
-/// Returns the entry points: from fields, from load generators, or from names, in this order.
-fn entries(system: &mut System, hosts: &Hosts, found: &Calls, load: &[Call]) -> Vec<Entry> {
-    let is_service = |to: &usize| matches!(found.roles[*to], Role::Front | Role::Service);
-    let entry = |host: &str, because: &str| {
-        let (host, mut targets) = hosts.routed(system, host, None);
-        targets.retain(|(to, _)| is_service(to));
-        let because = because.to_owned();
-        (!targets.is_empty()).then_some(Entry {
-            host,
-            because,
-            targets,
-        })
-    };
-    let ways = |is_port: bool| -> Vec<Entry> {
-        let ways = system.ways_in.iter().filter(|way| way.is_port == is_port);
-        let found = ways.filter_map(|way| entry(&hosts.find(&way.host)?, &way.because));
-        unique(found.collect())
-    };
-    let is_front = |one: &Entry| {
-        one.targets
-            .iter()
-            .all(|(to, _)| found.roles[*to] == Role::Front)
-    };
-    let meant = ways(false);
-    if !meant.is_empty() {
-        return meant;
-    }
-    let ports = ways(true);
-    if ports.iter().any(is_front) {
-        let (fronts, inner): (Vec<Entry>, Vec<Entry>) = ports.into_iter().partition(is_front);
-        for one in inner {
-            system.assumed.push(format!(
-                "'{}' has a port of the host, and gets no load from outside, because '{}' is the way in",
-                one.host, fronts[0].host
-            ));
-        }
-        return fronts;
-    }
-    let ports: Vec<Entry> = {
-        let called = found.called();
-        let is_called = |one: &Entry| one.targets.iter().all(|(to, _)| called.contains(to));
-        let uncalled: Vec<Entry> = ports
-            .iter()
-            .filter(|one| !is_called(one))
-            .cloned()
-            .collect();
-        if uncalled.is_empty() { ports } else { uncalled }
-    };
-    if !ports.is_empty() {
-        return ports;
-    }
-    let loaded = load
-        .iter()
-        .filter_map(|call| entry(&call.host, "a workload that makes load names it"))
-        .collect();
-    let loaded = unique(loaded);
-    if !loaded.is_empty() {
-        return loaded;
-    }
-    let called = found.called();
-    let all: Vec<usize> = (0..system.workloads.len()).filter(is_service).collect();
-    let uncalled: Vec<usize> = all
-        .iter()
-        .copied()
-        .filter(|one| !called.contains(one))
-        .collect();
-    let fronts: Vec<usize> = uncalled
-        .iter()
-        .copied()
-        .filter(|one| found.roles[*one] == Role::Front)
-        .collect();
-    let chosen = [fronts, uncalled, all.into_iter().take(1).collect()];
-    let chosen = chosen
-        .into_iter()
-        .find(|some| !some.is_empty())
-        .unwrap_or_default();
-    let made: Vec<Entry> = chosen
-        .into_iter()
-        .map(|one| Entry {
-            host: system.workloads[one].name.clone(),
-            because: "no other service calls it".to_owned(),
-            targets: vec![(one, 1.0)],
-        })
-        .collect();
-    for one in made.iter().take(50) {
-        system.assumed.push(format!(
-            "requests come in at '{}', because nothing calls it",
-            one.host
-        ));
-    }
-    made
-}
-
-/// Returns the entries without those to a workload that an earlier entry already has.
-fn unique(entries: Vec<Entry>) -> Vec<Entry> {
-    let mut known = BTreeSet::new();
-    let key = |entry: &Entry| -> Vec<usize> { entry.targets.iter().map(|(to, _)| *to).collect() };
-    entries
-        .into_iter()
-        .filter(|entry| known.insert(key(entry)))
-        .collect()
-}
-
-/// Workloads that are connected to a broker and that no workload calls receive its messages.
-fn consumers(system: &mut System, found: &mut Calls) {
-    let called: BTreeSet<usize> = found.called().union(&found.entered()).copied().collect();
-    for call in &mut found.calls {
-        let broker = call.targets.first().map(|(to, _)| *to);
-        let Some(broker) = broker.filter(|to| found.roles[*to] == Role::Broker) else {
-            continue;
-        };
-        if !called.contains(&call.from) {
-            let consumer = call.from;
-            (call.from, call.targets) = (broker, vec![(consumer, 1.0)]);
-            call.host.clone_from(&system.workloads[consumer].name);
-            call.because = format!(
-                "{}; nobody calls it, so it is taken to receive",
-                call.because
-            );
-            (call.is_assumed, call.is_sent) = (true, true);
-        }
-    }
-}
-
-/// Adds callers for workloads that no workload calls: the service that shares most of their name, or an entry point.
-fn orphans(system: &mut System, hosts: &Hosts, found: &mut Calls) {
-    let called: BTreeSet<usize> = found.called().union(&found.entered()).copied().collect();
-    let Some(front) = general(system, &found.entries) else {
-        return;
-    };
-    let mut assumed = Vec::new();
-    let mut known = BTreeSet::new();
-    for (orphan, workload) in system.workloads.iter().enumerate() {
-        let role = found.roles[orphan];
-        let is_orphan = matches!(role, Role::Service | Role::Front | Role::Storage);
-        if !is_orphan || called.contains(&orphan) || found.calls.len() + assumed.len() >= MOST_CALLS
-        {
-            continue;
-        }
-        let sharing = (role == Role::Storage)
-            .then(|| namesake(system, &found.roles, workload))
-            .flatten();
-        let from = sharing.unwrap_or(front);
-        // A Service of several workloads is called once, as its route says.
-        let (host, mut targets) = match hosts.of(orphan) {
-            Some(host) => hosts.routed(system, host, Some(&system.workloads[from].name)),
-            None => (workload.name.clone(), vec![(orphan, 1.0)]),
-        };
-        targets.retain(|(to, _)| *to != from);
-        if targets.is_empty() || !known.insert(host.clone()) {
-            continue;
-        }
-        assumed.push(Call {
-            from,
-            host,
-            targets,
-            because: match sharing {
-                Some(_) => "no field names it; the names begin alike".to_owned(),
-                None => "no field names it; requests come in here".to_owned(),
-            },
-            is_assumed: true,
-            is_sent: false,
-            probability: None,
-        });
-    }
-    found.calls.extend(assumed);
-}
-
-/// Returns the entry point of the whole system: media-frontend belongs to media-service, nginx to no service.
-fn general(system: &System, entries: &[Entry]) -> Option<usize> {
-    let first = |place: usize| system.workloads[place].name.split(['-', '_']).next();
-    let is_alone = |place: &usize| {
-        let mut all = 0..system.workloads.len();
-        all.all(|other| other == *place || first(other) != first(*place))
-    };
-    let places = || {
-        let targets = entries.iter().filter_map(|entry| entry.targets.first());
-        targets.map(|(place, _)| *place)
-    };
-    places().find(is_alone).or_else(|| places().next())
-}
-
-/// Returns the service whose name has most words in common with the beginning of a storage's name.
-fn namesake(system: &System, roles: &[Role], storage: &Workload) -> Option<usize> {
-    let words = |name: &str| -> Vec<String> {
-        let words = name.split(['-', '_']);
-        words
-            .filter(|word| !word.is_empty())
-            .map(str::to_lowercase)
-            .collect()
-    };
-    let wanted = words(&storage.name);
-    let mut best = None;
-    for (place, workload) in system.workloads.iter().enumerate() {
-        if !matches!(roles[place], Role::Service | Role::Front) {
-            continue;
-        }
-        let own = words(&workload.name);
-        let shared = own.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
-        // If two services share equally many words, the shorter name wins: user-service, not user-timeline-service.
-        let rank = (
-            shared,
-            std::cmp::Reverse(own.len()),
-            roles[place] == Role::Service,
-        );
-        if shared > 0 && best.is_none_or(|(known, _)| rank > known) {
-            best = Some((rank, place));
-        }
-    }
-    // In `redis-cart` the kind of storage comes first and its user last.
-    let last = wanted.last().filter(|_| best.is_none());
-    let ends =
-        |workload: &Workload| last.is_some_and(|last| words(&workload.name).first() == Some(last));
-    let by_end = || {
-        let mut places = 0..system.workloads.len();
-        places.find(|place| roles[*place] == Role::Service && ends(&system.workloads[*place]))
-    };
-    best.map(|(_, place)| place).or_else(by_end)
 }

@@ -1,6 +1,6 @@
 //! Files and directories as documents: YAML and JSON with bounds, and options of k6 scripts.
 
-use super::{FORMATS, Format, ImportError, k6};
+use super::{FORMATS, Format, ImportError, k6, kubernetes, shortened};
 use crate::input_file::read_file_text;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(super) struct Document {
 
 /// The documents of all files, and the parts that were left out, one sentence each.
 #[derive(Default)]
-pub(super) struct Documents {
+pub(crate) struct Documents {
     pub(super) read: Vec<Document>,
     pub(super) left_out: Vec<String>,
     bytes: u64,
@@ -37,29 +37,37 @@ impl Documents {
         let mut documents = Documents::default();
         for path in paths {
             if path.is_dir() {
-                let mut files = Vec::new();
-                below(path, 0, &mut files)?;
-                files.sort();
-                for file in &files {
-                    // A directory may contain any files; unreadable files are named and left out.
-                    if let Err(error) = documents.file(file) {
-                        match error {
-                            ImportError::TooMuch(_) => return Err(error),
-                            error => documents.leave_out(error.to_string()),
-                        }
-                    }
-                }
-            } else {
-                let before = documents.read.len();
-                documents.file(path)?;
-                if documents.read.len() == before {
-                    return Err(ImportError::Unknown(path.clone()));
-                }
+                documents.add_directory(path)?;
+            } else if documents.add(path)?.is_some() {
+                return Err(ImportError::IsDefinition(path.clone()));
             }
         }
-        match documents.read.is_empty() {
-            true => Err(ImportError::Nothing),
-            false => Ok(documents),
+        Ok(documents)
+    }
+
+    /// Adds the documents of all files below a directory. What cannot be read is named and left out.
+    pub(crate) fn add_directory(&mut self, path: &Path) -> Result<(), ImportError> {
+        let mut files = Vec::new();
+        below(path, 0, &mut files)?;
+        files.sort();
+        for file in &files {
+            match self.file(file) {
+                Ok(None) => {}
+                Ok(Some(_)) => self.leave_out(format!("{} is a definition", file.display())),
+                Err(error @ ImportError::TooMuch(_)) => return Err(error),
+                Err(error) => self.leave_out(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the documents of a file. Returns the text of a definition, which is not one of them.
+    pub(crate) fn add(&mut self, path: &Path) -> Result<Option<String>, ImportError> {
+        let before = self.read.len();
+        let definition = self.file(path)?;
+        match definition.is_none() && self.read.len() == before {
+            true => Err(ImportError::Unknown(path.to_owned())),
+            false => Ok(definition),
         }
     }
 
@@ -69,11 +77,16 @@ impl Documents {
         }
     }
 
-    fn file(&mut self, file: &Path) -> Result<(), ImportError> {
-        let text = read_file_text(file).map_err(|source| ImportError::Unreadable {
+    /// Reads the text of a file.
+    pub(super) fn text(file: &Path) -> Result<String, ImportError> {
+        read_file_text(file).map_err(|source| ImportError::Unreadable {
             file: file.to_owned(),
             source,
-        })?;
+        })
+    }
+
+    fn file(&mut self, file: &Path) -> Result<Option<String>, ImportError> {
+        let text = Documents::text(file)?;
         self.bytes += text.len() as u64;
         if self.bytes > MOST_TOTAL_BYTES {
             return Err(too_much("128 MiB of text"));
@@ -83,32 +96,56 @@ impl Documents {
             what,
         };
         let shown = file.display().to_string();
-        let is_script = file
-            .extension()
-            .is_some_and(|end| ["js", "mjs", "ts"].iter().any(|known| end == *known));
-        let values = match is_script {
-            true => k6::script(&text).map(|options| options.into_iter().collect()),
-            false => parse(&text),
+        let ends_in = |ends: &[&str]| {
+            let end = file.extension().and_then(|end| end.to_str());
+            end.is_some_and(|end| ends.contains(&end))
         };
-        for value in values.map_err(broken)? {
+        let is_script = ends_in(&["js", "mjs", "ts"]);
+        let values = match is_script {
+            true => k6::script(&text).map(|options| {
+                let (options, left_out) = options.unzip();
+                for field in left_out.into_iter().flatten() {
+                    let field = shortened(&field);
+                    self.leave_out(format!(
+                        "{shown}: '{field}' of the options is not a literal"
+                    ));
+                }
+                options.into_iter().collect()
+            }),
+            false => parse(&text, ends_in(&["json"])),
+        };
+        let values = values.map_err(broken)?;
+        if let [only] = values.as_slice()
+            && is_definition(only)
+        {
+            return Ok(Some(text));
+        }
+        for value in values {
             self.value(value, file, &shown)?;
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Adds a document, or the items of a list.
     fn value(&mut self, value: Value, file: &Path, shown: &str) -> Result<(), ImportError> {
-        let is_list = value.get("kind").and_then(Value::as_str);
-        if is_list.is_some_and(|kind| kind.ends_with("List"))
-            && let Value::Object(mut list) = value
-        {
-            let items = list.remove("items");
-            let items = items.as_ref().and_then(Value::as_array);
-            for item in items.into_iter().flatten() {
-                self.value(item.clone(), file, shown)?;
+        let kind = value.get("kind").and_then(Value::as_str);
+        let is_list =
+            kind.is_some_and(|kind| kind.ends_with("List")) && value.get("items").is_some();
+        let value = match value {
+            Value::Object(mut list) if is_list => {
+                if let Some(Value::Array(items)) = list.remove("items") {
+                    for item in items {
+                        self.value(item, file, shown)?;
+                    }
+                }
+                if list.keys().all(|key| key == "kind" || key == "apiVersion") {
+                    return Ok(());
+                }
+                list.insert("kind".to_owned(), kubernetes::LIST.into());
+                Value::Object(list)
             }
-            return Ok(());
-        }
+            value => value,
+        };
         self.nodes += size(&value);
         if self.nodes > MOST_VALUES || self.read.len() >= MOST_DOCUMENTS {
             return Err(too_much("two million values, or 20,000 documents"));
@@ -125,7 +162,7 @@ impl Documents {
             }
             return Ok(());
         };
-        let value = format.prepare(value, file);
+        let value = format.prepare(value, file).map_err(too_much)?;
         self.read.push(Document {
             format,
             file: shown.to_owned(),
@@ -178,17 +215,44 @@ fn below(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// Parses the documents of a text.
-pub(super) fn parse(text: &str) -> Result<Vec<Value>, String> {
-    if text.trim_start().starts_with('{')
-        && let Ok(value) = serde_json::from_str(text)
-    {
-        return Ok(vec![value]);
+/// True for definitions, which have a list of services; manifests have none.
+fn is_definition(value: &Value) -> bool {
+    let is_list = value.get("services").is_some_and(Value::is_array);
+    is_list || value.get("arch").is_some() && value.get("apiVersion").is_none()
+}
+
+/// Returns the documents of a text in YAML or JSON.
+pub(super) fn parse(text: &str, is_json: bool) -> Result<Vec<Value>, String> {
+    if is_json || text.trim_start().starts_with('{') {
+        if values_in(text) > MOST_VALUES {
+            return Err("has more than two million values; give a part of it".to_owned());
+        }
+        let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        match values.collect::<Result<_, _>>() {
+            Ok(values) => return Ok(values),
+            Err(error) if is_json => return Err(format!("is not valid JSON: {error}")),
+            Err(_) => {}
+        }
     }
     if text.contains("{{") && text.contains("}}") && text.contains(".Values") {
         return Err("is a template of Helm; give what `helm template` prints instead".to_owned());
     }
     yaml(text)
+}
+
+/// Returns the maximum number of values that a text in JSON can have, without parsing it.
+fn values_in(text: &str) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 #[cfg(feature = "compose")]
@@ -229,12 +293,44 @@ fn yaml(_text: &str) -> Result<Vec<Value>, String> {
     )
 }
 
+/// The maximum number of bytes of all texts of a document with variables, after their replacement.
+pub(super) const MOST_REPLACED: usize = 16 << 20;
+
+/// Variables, and the number of bytes that may still be made of them.
+pub(super) struct Variables {
+    values: BTreeMap<String, String>,
+    left: usize,
+}
+
+impl Variables {
+    pub(super) fn get(&self, name: &str) -> Option<&String> {
+        self.values.get(name)
+    }
+
+    /// Replaces `$NAME`, `${NAME}` and `${NAME:-default}` in a text like docker-compose. An error names the bound
+    /// that is exceeded.
+    pub(super) fn interpolate(&mut self, text: String) -> Result<String, &'static str> {
+        if !text.contains('$') {
+            return Ok(text);
+        }
+        let made = interpolate(&text, &self.values);
+        self.left = self.left.saturating_sub(made.len());
+        match self.left {
+            0 => Err("16 MiB of texts with variables"),
+            _ => Ok(made),
+        }
+    }
+}
+
 /// Returns the variables of a `.env` file in the same directory as a file; none if there is no such
 /// file.
-pub(super) fn variables(file: &Path) -> BTreeMap<String, String> {
+pub(super) fn variables(file: &Path) -> Variables {
     let beside = file.with_file_name(".env");
     let text = read_file_text(&beside).unwrap_or_default();
-    let mut variables = BTreeMap::new();
+    let mut variables = Variables {
+        values: BTreeMap::new(),
+        left: MOST_REPLACED,
+    };
     for line in text.lines().take(10_000) {
         let line = line.trim();
         let Some((name, value)) = line.split_once('=') else {
@@ -242,8 +338,10 @@ pub(super) fn variables(file: &Path) -> BTreeMap<String, String> {
         };
         if !line.starts_with('#') {
             let value = value.trim().trim_matches(['"', '\'']);
-            let value = interpolate(value, &variables);
-            variables.insert(name.trim().to_owned(), value);
+            let Ok(value) = variables.interpolate(value.to_owned()) else {
+                break;
+            };
+            variables.values.insert(name.trim().to_owned(), value);
         }
     }
     variables
@@ -252,11 +350,7 @@ pub(super) fn variables(file: &Path) -> BTreeMap<String, String> {
 /// The maximum length of a text after interpolation.
 const MOST_INTERPOLATED: usize = 64 << 10;
 
-/// Replaces `$NAME`, `${NAME}` and `${NAME:-default}` in a text like docker-compose.
-pub(super) fn interpolate(text: &str, variables: &BTreeMap<String, String>) -> String {
-    if !text.contains('$') {
-        return text.to_owned();
-    }
+fn interpolate(text: &str, variables: &BTreeMap<String, String>) -> String {
     let mut made = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {

@@ -3,7 +3,7 @@
 use super::Format;
 use super::fields::{Field, ignored, used};
 use super::istio::{balance, ejection, policy, pool};
-use super::item::Item;
+use super::item::{Item, Mark};
 use super::quantity::duration;
 use super::system::{Backends, Destination, Link, Route, System, Target, WayIn, definition_name};
 use crate::definition::{CallPolicy, RetryBudget};
@@ -221,7 +221,7 @@ impl Format for Envoy {
         for cluster in document.list("static_resources.clusters") {
             let (key, host, policy, budget) = read_cluster(cluster)?;
             let caller = Some(name.clone());
-            system.destinations.push(Destination {
+            system.destination(Destination {
                 caller,
                 host: host.clone(),
                 policy,
@@ -229,39 +229,35 @@ impl Format for Envoy {
             });
             clusters.insert(key, (host, budget));
         }
-        let mut routes = Vec::new();
-        for listener in document.list("static_resources.listeners") {
-            for chain in listener.list("filter_chains") {
-                for filter in chain.list("filters") {
-                    for host in filter.list(ROUTES) {
-                        routes.extend(host.list("routes"));
-                    }
-                }
-            }
-        }
         let mut seen = BTreeSet::new();
+        let mut routed = BTreeSet::new();
         let workload = system.workload(&name);
         if workload.image.is_empty() {
             workload.image = "envoy".to_owned();
         }
-        for route in routes {
-            let Some(route) = route.at("route") else {
-                continue;
-            };
+        for route in routes(document) {
             let made = of_route(route, &name, &clusters)?;
-            // Several routes may lead to one host; the first route determines how the host is
-            // called.
+            // Several paths may lead to one host; the first says how it is called.
+            let targets = made.targets.iter().chain(&made.mirrors);
+            routed.extend(targets.map(|target| target.host.clone()));
             for target in &made.targets {
                 let host = target.host.clone();
                 let place = "route of envoy";
                 system.workload(&name).links.push(Link { host, place });
             }
             if seen.insert(made.host.clone()) {
-                system.routes.push(made);
+                system.route(made);
+            }
+        }
+        for (cluster, (host, _)) in &clusters {
+            if !routed.contains(host) {
+                let cluster = super::shortened(cluster);
+                let said = format!("cluster '{cluster}' of '{name}' is the target of no route");
+                system.left_out.push(said);
             }
         }
         system.host(&name, Backends::Named(name.clone()));
-        system.ways_in.push(WayIn {
+        system.way_in(WayIn {
             host: name,
             because: "configuration of Envoy".to_owned(),
             is_port: true,
@@ -270,8 +266,30 @@ impl Format for Envoy {
     }
 }
 
+/// Returns the routes of all listeners.
+fn routes(document: Item<'_>) -> Vec<Item<'_>> {
+    let mut routes = Vec::new();
+    for listener in document.list("static_resources.listeners") {
+        for chain in listener.list("filter_chains") {
+            for filter in chain.list("filters") {
+                for host in filter.list(ROUTES) {
+                    let own = host.list("routes").into_iter();
+                    routes.extend(own.filter_map(|route| route.at("route")));
+                }
+            }
+        }
+    }
+    routes
+}
+
 /// The name of a cluster, its host, the policy for calls to it, and its budget of retries.
-type Cluster = (String, String, CallPolicy, Option<RetryBudget>);
+type Cluster = (String, String, CallPolicy, Option<Budget>);
+
+/// A budget of retries, and the values that have an effect if a route has retries.
+struct Budget {
+    retries: RetryBudget,
+    marks: Vec<Mark>,
+}
 
 fn read_cluster(cluster: Item) -> Result<Cluster, String> {
     let name = cluster.text("name");
@@ -285,20 +303,30 @@ fn read_cluster(cluster: Item) -> Result<Cluster, String> {
         }
     }
     let mut policy = CallPolicy {
-        balance: cluster.text("lb_policy").and_then(|name| balance(&name)),
+        balance: balance(cluster, "lb_policy"),
         ..CallPolicy::default()
     };
     let mut budget = None;
     if let Some(threshold) = cluster.list("circuit_breakers.thresholds").first() {
-        let connections = threshold.count("max_connections")?;
-        policy.connections = pool(connections, threshold.count("max_pending_requests")?);
+        policy.connections = pool(*threshold, "max_connections", "max_pending_requests")?;
         policy.bulkhead = threshold.count("max_requests")?.filter(|most| *most > 0);
         if threshold.at("retry_budget").is_some() {
-            let percent = threshold.number("retry_budget.budget_percent.value")?;
-            let burst = threshold.number("retry_budget.min_retry_concurrency")?;
-            budget = Some(RetryBudget {
-                share: (percent.unwrap_or(20.0) / 100.0).clamp(0.0, 1.0),
-                burst: Some(burst.unwrap_or(3.0).clamp(0.0, 1e6)),
+            let percent = threshold.marked_number("retry_budget.budget_percent.value")?;
+            let burst = threshold.marked_number("retry_budget.min_retry_concurrency")?;
+            let (share, burst_most) = (
+                percent.map_or(20.0, |of| of.0),
+                burst.map_or(3.0, |of| of.0),
+            );
+            budget = Some(Budget {
+                retries: RetryBudget {
+                    share: (share / 100.0).clamp(0.0, 1.0),
+                    burst: Some(burst_most.clamp(0.0, 1e6)),
+                },
+                marks: [percent, burst]
+                    .into_iter()
+                    .flatten()
+                    .map(|of| of.1)
+                    .collect(),
             });
         }
     }
@@ -313,7 +341,7 @@ fn read_cluster(cluster: Item) -> Result<Cluster, String> {
 fn of_route(
     route: Item,
     caller: &str,
-    clusters: &BTreeMap<String, (String, Option<RetryBudget>)>,
+    clusters: &BTreeMap<String, (String, Option<Budget>)>,
 ) -> Result<Route, String> {
     let host = |cluster: String| {
         clusters
@@ -328,7 +356,9 @@ fn of_route(
     let mut targets: Vec<Target> = Vec::new();
     let mut budget = None;
     if let Some(cluster) = route.text("cluster") {
-        budget = clusters.get(&cluster).and_then(|(_, budget)| *budget);
+        budget = clusters
+            .get(&cluster)
+            .and_then(|(_, budget)| budget.as_ref());
         targets.push(target(cluster, 1.0));
     }
     for one in route.list("weighted_clusters.clusters") {
@@ -344,11 +374,19 @@ fn of_route(
         Some(retries) => retries.count("num_retries")?.unwrap_or(1),
         None => 0,
     };
-    let backoff = time("retry_policy.retry_back_off.base_interval")?;
-    let limit = time("retry_policy.retry_back_off.max_interval")?;
+    let (backoff, limit) = match most {
+        0 => (None, None),
+        _ => (
+            time("retry_policy.retry_back_off.base_interval")?,
+            time("retry_policy.retry_back_off.max_interval")?,
+        ),
+    };
     let mut policy = policy(whole, attempt, most, backoff, limit);
-    if let Some(retries) = &mut policy.retries {
-        retries.budget = budget;
+    if let Some(retries) = &mut policy.retries
+        && let Some(budget) = budget
+    {
+        budget.marks.iter().for_each(|mark| route.note_mark(*mark));
+        retries.budget = Some(budget.retries);
     }
     Ok(Route {
         caller: Some(caller.to_owned()),

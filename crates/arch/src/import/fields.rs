@@ -114,7 +114,7 @@ impl UnusedFields {
                 Effect::Ignored(why) => ((*path).to_owned(), (*why).to_owned()),
                 Effect::Used(_) => (
                     (*path).to_owned(),
-                    "it changes nothing beside the others".to_owned(),
+                    "this value changes nothing here".to_owned(),
                 ),
             },
             None => (shown(path), "corsair does not know this field".to_owned()),
@@ -146,6 +146,12 @@ pub(super) fn best<'a>(fields: &'a [Field], kind: &str, path: &[&str]) -> Option
         let mut kinds = field.kinds.split(' ');
         kinds.any(|known| known == kind || known == "*")
     });
+    // A Pod has the fields of a template of pods without the template.
+    let of_pod = match (kind, path) {
+        ("Pod", ["spec", rest @ ..]) => [&["spec", "template", "spec"], rest].concat(),
+        _ => Vec::new(),
+    };
+    let path = if of_pod.is_empty() { path } else { &of_pod };
     let matching = of_kind.filter_map(|field| Some((matched(field.path, path)?, field)));
     matching
         .max_by_key(|(length, _)| *length)

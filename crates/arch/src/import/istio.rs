@@ -2,12 +2,14 @@
 
 use super::fields::{Field, ignored, used};
 use super::item::Item;
+use super::kubernetes::way_in;
 use super::quantity::duration;
-use super::system::{Destination, Route, System, Target, WayIn};
+use super::system::{Destination, Route, Subset, System, Target};
 use super::{Format, kubernetes};
 use crate::definition::{Balance, CallPolicy, Connections, Ejection, Retries};
 use crate::duration_text::TimeSpan;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -265,24 +267,17 @@ impl Format for Istio {
 }
 
 fn virtual_service(document: Item, system: &mut System) -> Result<(), String> {
-    let texts = |path: &str| -> Vec<String> {
-        let items = document.list(path).into_iter();
-        items.filter_map(Item::scalar).collect()
-    };
-    let (hosts, gateways) = (texts("spec.hosts"), texts("spec.gateways"));
+    let gateways = document.list("spec.gateways").into_iter();
+    let gateways: Vec<String> = gateways.filter_map(Item::scalar).collect();
     let is_in = gateways.iter().any(|gateway| gateway != "mesh");
     let is_mesh = gateways.is_empty() || gateways.iter().any(|gateway| gateway == "mesh");
     let routes = document.list("spec.http");
     if is_in {
         for route in &routes {
             for target in route.list("route") {
-                system
-                    .ways_in
-                    .extend(target.text("destination.host").map(|host| WayIn {
-                        host,
-                        because: "VirtualService of a Gateway".to_owned(),
-                        is_port: false,
-                    }));
+                if let Some(host) = target.text("destination.host") {
+                    system.way_in(way_in(host, "VirtualService of a Gateway"));
+                }
             }
         }
     }
@@ -291,9 +286,11 @@ fn virtual_service(document: Item, system: &mut System) -> Result<(), String> {
     if let Some(route) = plain.or(routes.first()).copied()
         && is_mesh
     {
-        for host in hosts.into_iter().filter(|host| host != "*") {
-            let made = of_route(route, host)?;
-            system.routes.push(made);
+        for host in document.list("spec.hosts") {
+            if let Some(name) = host.peek().filter(|name| name != "*") {
+                host.note();
+                system.route(of_route(route, name)?);
+            }
         }
     }
     Ok(())
@@ -308,22 +305,21 @@ fn of_route(route: Item, host: String) -> Result<Route, String> {
     let targets = route.list("route");
     let only = targets.len() == 1;
     for target in targets {
-        let weight = target.number("weight")?;
-        made.targets.extend(self::target(
-            target,
-            "destination",
-            weight.unwrap_or(if only { 100.0 } else { 0.0 }),
-        ));
+        let weight = match only {
+            true => 100.0,
+            false => target.number("weight")?.unwrap_or(0.0),
+        };
+        made.targets
+            .extend(self::target(target, "destination", weight));
     }
     let share = |of: Item, path| -> Result<f64, String> {
         let percent = of.number(path)?.unwrap_or(100.0);
         Ok((percent / 100.0).clamp(0.0, 1.0))
     };
-    made.mirrors.extend(target(
-        route,
-        "mirror",
-        share(route, "mirrorPercentage.value")?,
-    ));
+    if route.at("mirror").is_some() {
+        let weight = share(route, "mirrorPercentage.value")?;
+        made.mirrors.extend(target(route, "mirror", weight));
+    }
     for mirror in route.list("mirrors") {
         made.mirrors.extend(target(
             mirror,
@@ -335,7 +331,10 @@ fn of_route(route: Item, host: String) -> Result<Route, String> {
     let whole = time("timeout")?.filter(|time| !time.0.is_zero());
     let attempt = time("retries.perTryTimeout")?.filter(|time| !time.0.is_zero());
     let most = route.count("retries.attempts")?.unwrap_or(0);
-    let backoff = time("retries.backoff")?;
+    let backoff = match most {
+        0 => None,
+        _ => time("retries.backoff")?,
+    };
     made.policy = policy(whole, attempt, most, backoff, None);
     Ok(made)
 }
@@ -388,73 +387,93 @@ fn destination_rule(document: Item, system: &mut System) -> Result<(), String> {
         ..Destination::default()
     };
     for subset in document.list("spec.subsets") {
-        let labels = subset.texts("labels");
-        if let Some(name) = subset.text("name") {
-            destination.subsets.insert(name, labels);
+        let Some(name) = subset.at("name") else {
+            continue;
+        };
+        let mut made = Subset {
+            labels: BTreeMap::new(),
+            marks: vec![name.mark()],
+        };
+        for (key, value, mark) in subset.marked_texts("labels") {
+            made.labels.insert(key, value);
+            made.marks.push(mark);
         }
+        let name = name.peek().unwrap_or_default();
+        destination.subsets.insert(name, made);
     }
     if let Some(traffic) = document.at("spec.trafficPolicy") {
         destination.policy = traffic_policy(traffic)?;
     }
-    system.destinations.push(destination);
+    system.destination(destination);
     Ok(())
 }
 
 fn traffic_policy(traffic: Item) -> Result<CallPolicy, String> {
-    let simple = traffic.text("loadBalancer.simple");
-    let mut balance = simple.and_then(|simple| balance(&simple));
-    if let Some(hash) = traffic.at("loadBalancer.consistentHash") {
+    let balance = if traffic.is_true("loadBalancer.localityLbSetting.enabled") {
+        Some(Balance::Zone)
+    } else if let Some(hash) = traffic
+        .at("loadBalancer.consistentHash")
+        .filter(|hash| !hash.is_void())
+    {
         hash.read_whole();
-        balance = Some(Balance::Hash);
-    }
-    if traffic.is_true("loadBalancer.localityLbSetting.enabled") {
-        balance = Some(Balance::Zone);
-    }
-    let connections = traffic.count("connectionPool.tcp.maxConnections")?;
-    let waiting = traffic.count("connectionPool.http.http1MaxPendingRequests")?;
+        Some(Balance::Hash)
+    } else {
+        balance(traffic, "loadBalancer.simple")
+    };
     let requests = traffic.count("connectionPool.http.http2MaxRequests")?;
     Ok(CallPolicy {
         balance,
-        connections: pool(connections, waiting),
+        connections: pool(
+            traffic,
+            "connectionPool.tcp.maxConnections",
+            "connectionPool.http.http1MaxPendingRequests",
+        )?,
         bulkhead: requests.filter(|most| *most > 0),
         ejection: outliers(traffic)?,
         ..CallPolicy::default()
     })
 }
 
-/// Returns a pool of connections; `None` without a limit, because then nothing waits for a
-/// connection.
-pub(super) fn pool(most: Option<i64>, waiting: Option<i64>) -> Option<Connections> {
-    most.filter(|most| *most > 0).map(|most| Connections {
+/// Returns a pool of connections; `None` without a limit, because then nothing waits for a connection.
+pub(super) fn pool(item: Item, most: &str, waiting: &str) -> Result<Option<Connections>, String> {
+    let Some(most) = item.count(most)?.filter(|most| *most > 0) else {
+        return Ok(None);
+    };
+    Ok(Some(Connections {
         most,
-        waiting: waiting.filter(|waiting| *waiting > 0),
+        waiting: item.count(waiting)?.filter(|waiting| *waiting > 0),
         connect: None,
-    })
+    }))
 }
 
-/// Returns the balancing policy for a name of Envoy's.
-pub(super) fn balance(name: &str) -> Option<Balance> {
-    match name {
+/// Returns the balancing policy that Envoy's name at a path means.
+pub(super) fn balance(item: Item, path: &str) -> Option<Balance> {
+    let known = |name: &str| match name {
         "ROUND_ROBIN" => Some(Balance::RoundRobin),
         "LEAST_REQUEST" | "LEAST_CONN" => Some(Balance::TwoChoices),
         "RANDOM" => Some(Balance::Random),
         "RING_HASH" | "MAGLEV" => Some(Balance::Hash),
         _ => None,
-    }
+    };
+    let name = item.text_if(path, |name| known(name).is_some())?;
+    known(&name)
 }
 
 fn outliers(traffic: Item) -> Result<Option<Ejection>, String> {
     let Some(outliers) = traffic.at("outlierDetection") else {
         return Ok(None);
     };
-    let mut failures = 5;
+    let mut failures = None;
     for path in [
-        "consecutiveErrors",
-        "consecutiveGatewayErrors",
         "consecutive5xxErrors",
+        "consecutiveGatewayErrors",
+        "consecutiveErrors",
     ] {
-        failures = outliers.count(path)?.unwrap_or(failures);
+        if failures.is_none() {
+            failures = outliers.count(path)?;
+        }
     }
+    let failures = failures.unwrap_or(5);
     let lasting = outliers.parsed("baseEjectionTime", "a duration such as 30s", duration)?;
     let percent = outliers.number("maxEjectionPercent")?;
     Ok(ejection(failures, lasting, percent))

@@ -59,10 +59,10 @@ const FIELDS: &[Field] = &[
     ),
     ignored("*", "scenarios.*", "an iteration is one request"),
     used("*", "vus", "users"),
-    used(
+    ignored(
         "*",
         "stages.duration",
-        "how long users come, which is not simulated",
+        "load continues to the end of the run",
     ),
     used("*", "stages.target", "users, the most"),
     ignored("*", "duration", "load continues to the end of the run"),
@@ -116,22 +116,24 @@ impl Format for K6 {
             add(name, load, system);
         }
         if document.at("scenarios").is_none() {
-            add("users", closed(document, 1)?, system);
+            add("users", closed(document)?, system);
         }
         for (metric, kind) in [("http_req_duration", ""), ("http_req_failed", "errors")] {
             for threshold in document.list(&format!("thresholds.{metric}")) {
-                let text = threshold.text("threshold").or_else(|| threshold.scalar());
-                system
-                    .objectives
-                    .extend(text.and_then(|text| objective(&text, kind)));
+                let item = threshold.at("threshold").unwrap_or(threshold);
+                let text = item.peek().unwrap_or_default();
+                if let Some(objective) = objective(&text, kind) {
+                    item.note();
+                    system.objectives.push(objective);
+                }
             }
         }
         Ok(())
     }
 }
 
-/// Returns the options of a script; `None` if it has no options.
-pub(super) fn script(text: &str) -> Result<Option<Value>, String> {
+/// Returns the options of a script, and the fields that are not literals; `None` if it has no options.
+pub(super) fn script(text: &str) -> Result<Option<(Value, Vec<String>)>, String> {
     literal::options(text)
 }
 
@@ -149,21 +151,27 @@ fn add(name: &str, load: EntryLoad, system: &mut System) {
 fn load(scenario: Item) -> Result<EntryLoad, String> {
     let executor = scenario.text("executor").unwrap_or_default();
     let time = |path| scenario.parsed(path, "a duration such as 30s", duration);
-    let unit = time("timeUnit")?
-        .map_or(1.0, |unit| unit.0.as_secs_f64())
-        .max(1e-6);
-    let start = time("startTime")?.map_or(0.0, |start| start.0.as_secs_f64());
+    let unit = || -> Result<f64, String> {
+        let unit = time("timeUnit")?;
+        Ok(unit.map_or(1.0, |unit| unit.0.as_secs_f64()).max(1e-6))
+    };
+    let start = || -> Result<f64, String> {
+        let start = time("startTime")?;
+        Ok(start.map_or(0.0, |start| start.0.as_secs_f64()))
+    };
     match executor.as_str() {
         "constant-arrival-rate" => {
             let rate = scenario
                 .number("rate")?
                 .ok_or("rate is missing; give iterations for each timeUnit")?;
+            let (unit, start) = (unit()?, start()?);
             let end = time("duration")?.map(|length| start + length.0.as_secs_f64());
             let mut points = vec![(start, rate / unit, false)];
             points.extend(end.map(|end| (end, 0.0, false)));
             profile(points)
         }
         "ramping-arrival-rate" => {
+            let (unit, start) = (unit()?, start()?);
             let first = scenario.number("startRate")?.unwrap_or(0.0);
             let mut points = vec![(start, first / unit, false)];
             let mut at = start;
@@ -178,7 +186,7 @@ fn load(scenario: Item) -> Result<EntryLoad, String> {
         | "ramping-vus"
         | "per-vu-iterations"
         | "shared-iterations"
-        | "externally-controlled" => closed(scenario, 1),
+        | "externally-controlled" => closed(scenario),
         other => Err(format!(
             "executor is '{}'; there are constant-arrival-rate, ramping-arrival-rate, constant-vus, ramping-vus, per-vu-iterations, shared-iterations and externally-controlled",
             shortened(other)
@@ -223,16 +231,20 @@ fn profile(points: Vec<(f64, f64, bool)>) -> Result<EntryLoad, String> {
 }
 
 /// Creates a closed loop with the maximum number of users.
-fn closed(of: Item, least: i64) -> Result<EntryLoad, String> {
-    let mut users = of.count("vus")?.unwrap_or(least);
-    users = users
-        .max(of.count("startVUs")?.unwrap_or(0))
-        .max(of.count("maxVUs")?.unwrap_or(0));
-    for (_, target) in stages(of)? {
-        users = users.max(target.clamp(0.0, 1e6) as i64);
+fn closed(of: Item) -> Result<EntryLoad, String> {
+    let mut users = Vec::new();
+    for path in ["vus", "startVUs", "maxVUs"] {
+        users.extend(of.marked_count(path)?);
+    }
+    for stage in of.list("stages") {
+        users.extend(stage.marked_count("target")?);
+    }
+    let most = users.into_iter().max_by_key(|(users, _)| *users);
+    if let Some((_, mark)) = most {
+        of.note_mark(mark);
     }
     Ok(EntryLoad {
-        users: Some(users.max(1)),
+        users: Some(most.map_or(1, |(users, _)| users).max(1)),
         think: Some(Distribution::Exponential(TimeSpan(THINK))),
         ..EntryLoad::default()
     })

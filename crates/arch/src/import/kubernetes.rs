@@ -1,429 +1,24 @@
 //! Manifests of Kubernetes: workloads, their routes, and their scaling.
 
+mod fields;
 mod routes;
 mod workload;
 
 pub(super) use workload::is_address;
 
-use super::fields::{Field, ignored, used};
-use super::item::Item;
+use super::fields::Field;
+use super::item::{Item, Mark};
 use super::quantity::quantity;
-use super::system::{Backends, Scaler, System, WayIn, definition_name};
+use super::system::{Scaler, System, WayIn, definition_name};
 use super::{Format, shortened};
+use fields::{FIELDS, WORKLOADS};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub(super) struct Kubernetes;
 
-const WORKLOADS: &str = "Deployment StatefulSet DaemonSet ReplicaSet Pod";
 const PODS: &str = "spec.template.spec";
-
-const FIELDS: &[Field] = &[
-    ignored("*", "apiVersion", "all versions are read alike"),
-    ignored(
-        "*",
-        "metadata",
-        "only names and labels are used; names are unique in all namespaces",
-    ),
-    ignored("*", "status", "it is what a cluster reports"),
-    used("*", "kind", "which fields are read"),
-    used("*", "metadata.name", "the service's name"),
-    used(WORKLOADS, "spec.replicas", "count; 1 if it is missing"),
-    used(
-        WORKLOADS,
-        "spec.template.metadata.labels",
-        "which Services, subsets and budgets mean it",
-    ),
-    used(
-        "Pod",
-        "metadata.labels",
-        "which Services, subsets and budgets mean it",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.name",
-        "process, of the container with the most processors",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.image",
-        "container; what kind of service it is",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.resources.limits.cpu",
-        "processors, the sum of all containers",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.resources.requests.cpu",
-        "the target of an autoscaler; processors if it has no limit",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.resources",
-        "only processors are simulated",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.env",
-        "calls of the hosts that values name, also of a ConfigMap",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.envFrom.configMapRef.name",
-        "calls of the hosts that values name",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.args",
-        "calls of the hosts that they name",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.command",
-        "calls of the hosts that it names",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.volumes.configMap.name",
-        "calls of the hosts that its files name",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.readinessProbe.periodSeconds",
-        "health_check.every",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.readinessProbe.failureThreshold",
-        "health_check.failures",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.readinessProbe.successThreshold",
-        "health_check.successes",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.containers.readinessProbe.initialDelaySeconds",
-        "autoscaler.delay",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.readinessProbe",
-        "a health check has no content",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.livenessProbe",
-        "containers are not restarted",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.startupProbe",
-        "containers start at once",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.ports",
-        "services have one address",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.securityContext",
-        "permissions are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.volumeMounts",
-        "disks are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.lifecycle",
-        "hooks are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.containers.imagePullPolicy",
-        "images are not pulled",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.initContainers",
-        "they end before requests come",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.volumes",
-        "disks are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.securityContext",
-        "permissions are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.serviceAccountName",
-        "permissions are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.serviceAccount",
-        "permissions are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.affinity",
-        "instances are spread evenly over three zones",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.nodeSelector",
-        "nodes are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.tolerations",
-        "nodes are not simulated",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.terminationGracePeriodSeconds",
-        "instances end only by faults; give a restart a drain",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.restartPolicy",
-        "containers are not restarted",
-    ),
-    used(
-        WORKLOADS,
-        "spec.template.spec.topologySpreadConstraints.topologyKey",
-        "a zone: the spread that definitions have",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.template.spec.topologySpreadConstraints",
-        "instances are spread evenly over three zones",
-    ),
-    ignored(WORKLOADS, "spec.template.metadata", "only labels are used"),
-    ignored(
-        WORKLOADS,
-        "spec.selector",
-        "the labels of the template are used",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.strategy",
-        "replicas are replaced only by faults; give a restart",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.updateStrategy",
-        "replicas are replaced only by faults; give a restart",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.revisionHistoryLimit",
-        "there is one revision",
-    ),
-    ignored(
-        WORKLOADS,
-        "spec.volumeClaimTemplates",
-        "disks are not simulated",
-    ),
-    used(WORKLOADS, "spec.serviceName", "another name of the host"),
-    used("Service", "spec.selector", "who answers at the host"),
-    used(
-        "Service",
-        "spec.type",
-        "LoadBalancer and NodePort are entry points",
-    ),
-    used(
-        "Service",
-        "spec.externalName",
-        "a host outside, which is not simulated",
-    ),
-    ignored("Service", "spec.ports", "services have one address"),
-    ignored("Service", "spec.clusterIP", "services have one address"),
-    ignored(
-        "Service",
-        "spec.sessionAffinity",
-        "requests are balanced as DestinationRules say",
-    ),
-    used(
-        "Ingress",
-        "spec.rules.http.paths.backend.service.name",
-        "an entry point",
-    ),
-    used(
-        "Ingress",
-        "spec.rules.http.paths.backend.serviceName",
-        "an entry point",
-    ),
-    used(
-        "Ingress",
-        "spec.defaultBackend.service.name",
-        "an entry point",
-    ),
-    used("Ingress", "spec.backend.serviceName", "an entry point"),
-    ignored(
-        "Ingress",
-        "spec.rules",
-        "requests have no path; backends get equal shares",
-    ),
-    ignored("Ingress", "spec.tls", "encryption is not simulated"),
-    ignored(
-        "Ingress",
-        "spec.ingressClassName",
-        "all controllers are alike",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.parentRefs.kind",
-        "a Gateway is an entry point, a Service a host",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.parentRefs.name",
-        "the host that is routed",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.backendRefs.name",
-        "an entry point, or weighted targets of calls",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.backendRefs.weight",
-        "the weight of a target",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.timeouts.request",
-        "deadline, or timeout without retries",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.timeouts.backendRequest",
-        "timeout",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.retry.attempts",
-        "retries.most",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.retry.backoff",
-        "retries.backoff",
-    ),
-    ignored(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.retry.codes",
-        "every failure is retried",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.filters.requestMirror.backendRef.name",
-        "a send to the mirror",
-    ),
-    used(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.filters.requestMirror.percent",
-        "how likely it is",
-    ),
-    ignored(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.filters",
-        "requests have no headers and paths",
-    ),
-    ignored(
-        "HTTPRoute GRPCRoute",
-        "spec.rules.matches",
-        "requests have no headers and paths; the rule that matches everything is used",
-    ),
-    ignored(
-        "HTTPRoute GRPCRoute",
-        "spec.hostnames",
-        "entry points have one address",
-    ),
-    ignored("Gateway", "spec", "routes say where requests come in"),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.scaleTargetRef.name",
-        "the service that has the autoscaler",
-    ),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.minReplicas",
-        "autoscaler.least, and the count in the beginning",
-    ),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.maxReplicas",
-        "autoscaler.most",
-    ),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.targetCPUUtilizationPercentage",
-        "autoscaler.target, of requests",
-    ),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.metrics.resource.name",
-        "cpu: autoscaler.target",
-    ),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.metrics.resource.target.averageUtilization",
-        "autoscaler.target, of requests",
-    ),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.metrics.resource.targetAverageUtilization",
-        "autoscaler.target, of requests",
-    ),
-    used(
-        "HorizontalPodAutoscaler",
-        "spec.behavior.scaleDown.stabilizationWindowSeconds",
-        "autoscaler.calm",
-    ),
-    ignored(
-        "HorizontalPodAutoscaler",
-        "spec.metrics",
-        "autoscalers go by processors alone",
-    ),
-    ignored(
-        "HorizontalPodAutoscaler",
-        "spec.behavior",
-        "autoscalers add and remove as many as are needed",
-    ),
-    used(
-        "PodDisruptionBudget",
-        "spec.selector.matchLabels",
-        "the services that the note names",
-    ),
-    used(
-        "PodDisruptionBudget",
-        "spec.minAvailable",
-        "a note: restarts in the definition should leave at least this number of instances",
-    ),
-    used(
-        "PodDisruptionBudget",
-        "spec.maxUnavailable",
-        "a note: restarts in the definition should stop no more",
-    ),
-    used(
-        "ConfigMap",
-        "data",
-        "environment and files of the workloads that name it",
-    ),
-    ignored("ConfigMap", "binaryData", "it is not text"),
-];
 
 impl Format for Kubernetes {
     fn name(&self) -> &'static str {
@@ -445,6 +40,16 @@ impl Format for Kubernetes {
 
     fn read(&self, document: Item, _file: &Path, system: &mut System) -> Result<(), String> {
         let kind = document.text("kind").unwrap_or_default();
+        let annotations = document.entries("metadata.annotations");
+        if annotations.iter().any(|(key, _)| *key == "helm.sh/hook") {
+            document.read_whole();
+            let name = document.text("metadata.name").unwrap_or_default();
+            let (kind, name) = (shortened(&kind), shortened(&name));
+            system.left_out.push(format!(
+                "{kind} '{name}' is a hook of Helm, which is not a part of the running system"
+            ));
+            return Ok(());
+        }
         match kind.as_str() {
             "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" => {
                 workload::read(document, &kind, PODS, system)
@@ -457,11 +62,15 @@ impl Format for Kubernetes {
             "PodDisruptionBudget" => budget(document, system),
             "ConfigMap" => {
                 let name = document.text("metadata.name").unwrap_or_default();
-                let data = document.texts("data");
-                system.configuration.entry(name).or_default().extend(data);
+                let name = system.local(&name);
+                let map = system.configuration.entry(name).or_default();
+                for (key, text, mark) in document.marked_texts("data") {
+                    map.insert(key, (text, mark));
+                }
                 Ok(())
             }
-            "Gateway" => Ok(()),
+            // All of their fields are reported.
+            "Gateway" | LIST => Ok(()),
             _ => {
                 let name = document.text("metadata.name").unwrap_or_default();
                 document.read_whole();
@@ -479,6 +88,9 @@ impl Format for Kubernetes {
         }
     }
 }
+
+/// The kind of the fields around the documents of a list.
+pub(super) const LIST: &str = "List";
 
 /// Kinds of documents that do not affect requests.
 const IGNORED_KINDS: &[&str] = &[
@@ -504,6 +116,41 @@ const IGNORED_KINDS: &[&str] = &[
 ];
 const KINDS_WITH_PODS: &[&str] = &["Job", "CronJob"];
 
+/// Returns the namespace of a document; empty if it has none.
+pub(super) fn namespace(document: &Value) -> &str {
+    let namespace = document.pointer("/metadata/namespace");
+    namespace.and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the names that documents of several namespaces have. Patches, which describe nothing new, do not count.
+pub(super) fn repeated_names<'a>(documents: impl Iterator<Item = &'a Value>) -> BTreeSet<String> {
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut repeated = BTreeSet::new();
+    for document in documents {
+        let has = |path: &str| document.pointer(path).is_some();
+        let is_new = match document
+            .get("kind")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+        {
+            "Pod" | "ConfigMap" => true,
+            "Service" => has("/spec"),
+            kind if WORKLOADS.split(' ').any(|known| known == kind) => {
+                has("/spec/template/spec/containers/0/image")
+            }
+            _ => false,
+        };
+        let name = document.pointer("/metadata/name").and_then(Value::as_str);
+        if let Some(name) = name.filter(|_| is_new) {
+            let namespace = namespace(document);
+            if *first.entry(name).or_insert(namespace) != namespace {
+                repeated.insert(name.to_owned());
+            }
+        }
+    }
+    repeated
+}
+
 /// Returns the kind and the name of a document with metadata.
 pub(super) fn title(document: &Value) -> (String, String) {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -525,13 +172,21 @@ fn autoscaler(document: Item, system: &mut System) -> Result<(), String> {
         .count("spec.minReplicas")?
         .unwrap_or(1)
         .clamp(1, most);
-    let mut percent = document.number("spec.targetCPUUtilizationPercentage")?;
+    let mut percent = None;
     for metric in document.list("spec.metrics") {
-        if metric.text("resource.name").as_deref() == Some("cpu") {
-            let new = metric.number("resource.target.averageUtilization")?;
-            let old = metric.number("resource.targetAverageUtilization")?;
-            percent = new.or(old).or(percent);
+        if percent.is_none()
+            && metric
+                .text_if("resource.name", |name| name == "cpu")
+                .is_some()
+        {
+            percent = match metric.number("resource.target.averageUtilization")? {
+                None => metric.number("resource.targetAverageUtilization")?,
+                percent => percent,
+            };
         }
+    }
+    if percent.is_none() {
+        percent = document.number("spec.targetCPUUtilizationPercentage")?;
     }
     let Some(percent) = percent.filter(|percent| *percent > 0.0) else {
         let name = shortened(&name);
@@ -547,26 +202,27 @@ fn autoscaler(document: Item, system: &mut System) -> Result<(), String> {
         of_request: percent / 100.0,
         calm,
     };
-    system.scalers.insert(definition_name(&name), scaler);
+    let name = definition_name(&system.local(&name));
+    system.scalers.insert(name, scaler);
     Ok(())
 }
 
 fn budget(document: Item, system: &mut System) -> Result<(), String> {
     let labels = document.texts("spec.selector.matchLabels");
-    let bound = match (
-        document.text("spec.minAvailable"),
-        document.text("spec.maxUnavailable"),
-    ) {
-        (Some(least), _) => format!("keep {} available", shortened(&least)),
-        (None, Some(most)) => format!("stop at most {}", shortened(&most)),
-        (None, None) => return Ok(()),
+    let bound = match document.text("spec.minAvailable") {
+        Some(least) => format!("keep {} available", shortened(&least)),
+        None => match document.text("spec.maxUnavailable") {
+            Some(most) => format!("stop at most {}", shortened(&most)),
+            None => return Ok(()),
+        },
     };
-    system.budgets.push((labels, bound));
+    let selector = system.selector(labels);
+    system.budgets.push((selector, bound));
     Ok(())
 }
 
 /// Returns an entry point at a host that is meant for requests from outside.
-fn way_in(host: String, because: &str) -> WayIn {
+pub(super) fn way_in(host: String, because: &str) -> WayIn {
     WayIn {
         host,
         because: because.to_owned(),
@@ -574,12 +230,7 @@ fn way_in(host: String, because: &str) -> WayIn {
     }
 }
 
-/// Returns the backends of a host that is reached by its own name.
-fn named(name: &str) -> Backends {
-    Backends::Named(definition_name(name))
-}
-
 /// Returns the processors in a resource such as `200m`.
-fn processors(item: Item, path: &str) -> Result<Option<f64>, String> {
-    item.parsed(path, "a number of processors such as 500m or 2", quantity)
+fn processors(item: Item, path: &str) -> Result<Option<(f64, Mark)>, String> {
+    item.marked(path, "a number of processors such as 500m or 2", quantity)
 }

@@ -1,319 +1,174 @@
-//! Converts a definition back to manifests: patches with the definition's replicas, processors, retries, time-outs,
-//! pools and ejection. Importing the manifests with their patches gives the definition's values.
+//! From a definition back to manifests: patches that set what a definition says of replicas, processors, health checks,
+//! retries, time-outs, pools and ejection. Importing the manifests with their patch gives the definition's values.
+//!
+//! A patch is read back with the same code as an import, and every value that is different then is named.
+
+mod compose;
+mod kubernetes;
+#[cfg(test)]
+mod tests;
 
 use super::build::ENDPOINT;
-use crate::definition::{Balance, CallPolicy, Definition, Retries, ServiceDefinition};
+use super::item::{Item, Log};
+use super::system::{System, Workload, merge};
+use super::{FORMATS, Format};
+use crate::definition::{CallPolicy, Definition, ServiceDefinition};
 use crate::duration_text::TimeSpan;
 use crate::package::Package;
-use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
-use std::time::Duration;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::path::Path;
 
-/// Patches of manifests, and the settings that manifests cannot express.
-#[derive(Clone, Debug, Default)]
+/// The format of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchFormat {
+    /// Partial Deployments, VirtualServices and DestinationRules, for Kubernetes and Istio.
+    Kubernetes,
+    /// A docker-compose file that overrides others.
+    Compose,
+}
+
+/// A patch, and what it cannot say.
+#[derive(Clone, Debug)]
 pub struct ManifestPatch {
-    /// The documents: partial Deployments, VirtualServices and DestinationRules.
-    pub documents: Vec<Value>,
-    /// Sentences about settings for which manifests have no field.
+    /// The patch: a list of documents of Kubernetes, or a docker-compose file.
+    pub document: Value,
+    /// Sentences about settings for which the format has no field.
     pub left_out: Vec<String>,
 }
 
 impl ManifestPatch {
-    /// Returns the documents as a Kubernetes `List` in JSON, which is also valid YAML.
+    /// Returns the patch as JSON, which is YAML, too.
     pub fn to_text(&self) -> String {
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": self.documents});
-        serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"
+        serde_json::to_string_pretty(&self.document).unwrap_or_default() + "\n"
     }
 }
 
-/// Creates the patches that set a definition's values in manifests.
-pub fn manifest_patch(definition: &Definition) -> ManifestPatch {
-    let mut patch = ManifestPatch::default();
-    let is_workload = |service: &&ServiceDefinition| {
-        service.package == Package::Service.name() && service.regions > 0
+/// Makes the patch of a definition.
+pub fn manifest_patch(definition: &Definition, format: PatchFormat) -> ManifestPatch {
+    let services: Vec<&ServiceDefinition> = (definition.services.iter())
+        .filter(|one| one.package == Package::Service.name() && one.regions > 0)
+        .collect();
+    let (document, reads) = match format {
+        PatchFormat::Kubernetes => (kubernetes::patch(&services), kubernetes::READS),
+        PatchFormat::Compose => (compose::patch(&services), compose::READS),
     };
-    for service in definition.services.iter().filter(is_workload) {
-        patch.workload(service);
-    }
-    // A host has one policy for all of its callers.
-    let mut by_host: BTreeMap<&str, (&str, &CallPolicy)> = BTreeMap::new();
-    for service in definition.services.iter().filter(is_workload) {
+    let mut system = read(&document);
+    let mut left_out = Vec::new();
+    for service in services {
+        let read = system.workload(&service.name).clone();
+        not_carried(service, &read, &mut left_out);
         for (called, policy) in &service.calls {
-            let known = by_host.entry(called).or_insert((&service.name, policy));
-            if known.1 != policy {
-                patch.left_out.push(format!(
-                    "'{}' calls '{called}' otherwise than '{}' does; manifests have one policy for all callers, and get that of '{}'",
-                    service.name, known.0, known.0
+            let carried = policy_in(&system, called);
+            let fields = differences(policy, &carried);
+            if !fields.is_empty() {
+                left_out.push(format!(
+                    "{} of calls of '{called}' by '{}': {reads}",
+                    fields.join(", "),
+                    service.name
                 ));
             }
         }
     }
-    for (host, (_, policy)) in by_host {
-        if host == "*" {
-            patch
-                .left_out
-                .push("the policy for all services ('*') has no host".to_owned());
-        } else {
-            patch.route(host, policy);
-            patch.destination(host, policy);
+    ManifestPatch { document, left_out }
+}
+
+/// Reads a patch as an import does.
+fn read(document: &Value) -> System {
+    let mut system = System::default();
+    let items = document.get("items").and_then(Value::as_array);
+    for document in items.map_or(std::slice::from_ref(document), Vec::as_slice) {
+        let format: Option<&&dyn Format> = FORMATS.iter().find(|format| format.knows(document));
+        let log = Log::default();
+        // A value that the format refuses differs from the definition's.
+        let _ =
+            format.map(|format| format.read(Item::new(document, &log), Path::new(""), &mut system));
+    }
+    system
+}
+
+/// Returns the policy that a patch has for calls of a host.
+fn policy_in(system: &System, host: &str) -> CallPolicy {
+    let mut policy = CallPolicy::default();
+    let destinations = system.destinations.iter();
+    let destinations = destinations.map(|one| (&one.host, &one.policy));
+    let routes = system.routes.iter().map(|one| (&one.host, &one.policy));
+    for (of, one) in destinations.chain(routes) {
+        if of == host {
+            merge(&mut policy, one);
         }
     }
-    patch
+    policy
 }
 
-fn document(version: &str, kind: &str, name: &str, spec: Value) -> Value {
-    json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
+/// The fields of a service that are structure, or are compared with the patch.
+const HANDLED: &[&str] = &[
+    "name",
+    "package",
+    "machine",
+    "instance",
+    "container",
+    "process",
+    "dependencies",
+    "count",
+    "processors",
+    "health_check",
+    "calls",
+    "regions",
+];
+
+/// Names the settings of a service that are different in a patch.
+fn not_carried(service: &ServiceDefinition, read: &Workload, left_out: &mut Vec<String>) {
+    let carried = ServiceDefinition {
+        count: read.count.unwrap_or(service.count),
+        processors: read.limit,
+        health_check: read.health,
+        regions: 1,
+        ..service.clone()
+    };
+    // The rest of a definition is structure, which manifests have already, or has no field in them.
+    let plain = ServiceDefinition::new(&service.name, &service.package);
+    let (plain, own) = (fields_of(&plain), fields_of(service));
+    let is_own = service.endpoints.iter().any(|one| one.name != ENDPOINT);
+    let mut fields: Vec<String> = (own.iter())
+        .filter(|(key, value)| !HANDLED.contains(&key.as_str()) && plain.get(*key) != Some(value))
+        .filter(|(key, _)| *key != "endpoints" || is_own)
+        .map(|(key, _)| key.clone())
+        .collect();
+    fields.extend(differences(service, &carried));
+    for field in fields {
+        let name = &service.name;
+        left_out.push(match field.as_str() {
+            "autoscaler" => format!("the autoscaler of '{name}': edit the HorizontalPodAutoscaler"),
+            "endpoints" => format!("the script of the endpoints of '{name}': manifests have none"),
+            field => format!("{field} of '{name}': the patch has no field for this value"),
+        });
+    }
 }
 
-/// Formats a time in the notation of Kubernetes and Istio.
+fn fields_of(of: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(of) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Returns the names of the fields with different values.
+fn differences<T: Serialize>(wanted: &T, found: &T) -> Vec<String> {
+    let (wanted, found) = (fields_of(wanted), fields_of(found));
+    let keys = wanted
+        .keys()
+        .chain(found.keys().filter(|key| !wanted.contains_key(*key)));
+    let differing = keys.filter(|key| wanted.get(*key) != found.get(*key));
+    differing.cloned().collect()
+}
+
+/// Returns a time as Kubernetes, Istio and docker-compose write it.
 fn time(time: TimeSpan) -> String {
     let nanos = time.0.as_nanos();
     match (nanos % 1_000_000, nanos % 1_000) {
         (0, _) => format!("{}ms", nanos / 1_000_000),
         (_, 0) => format!("{}us", nanos / 1_000),
         _ => format!("{nanos}ns"),
-    }
-}
-
-impl ManifestPatch {
-    fn workload(&mut self, service: &ServiceDefinition) {
-        let name = &service.name;
-        let mut spec = json!({"replicas": service.count});
-        if let Some(processors) = service.processors {
-            let container = match service.process.is_empty() {
-                true => name,
-                false => &service.process,
-            };
-            let cpu = format!("{}m", (processors * 1000.0).round());
-            let limits = json!({"name": container, "resources": {"limits": {"cpu": cpu}}});
-            spec["template"] = json!({"spec": {"containers": [limits]}});
-        }
-        self.documents
-            .push(document("apps/v1", "Deployment", name, spec));
-        let mut say = |is_there: bool, what: &str| {
-            if is_there {
-                self.left_out
-                    .push(format!("{what} of '{name}' has no field in manifests"));
-            }
-        };
-        say(service.concurrency.is_some(), "concurrency");
-        say(service.queue.is_some(), "the queue");
-        say(service.rate_limit.is_some(), "the rate limit");
-        say(
-            service.autoscaler.is_some(),
-            "the autoscaler is unchanged; edit the HorizontalPodAutoscaler",
-        );
-        let is_own = service.endpoints.iter().any(|one| one.name != ENDPOINT);
-        say(is_own, "the script of the endpoints");
-    }
-
-    /// Adds the retries and time-outs of calls to a host.
-    fn route(&mut self, host: &str, policy: &CallPolicy) {
-        let mut http = Map::new();
-        match policy.retries {
-            Some(retries) => {
-                let mut of = Map::from_iter([("attempts".to_owned(), json!(retries.most))]);
-                if let Some(timeout) = policy.timeout {
-                    of.insert("perTryTimeout".to_owned(), time(timeout).into());
-                }
-                if let Some(backoff) = retries.backoff {
-                    of.insert("backoff".to_owned(), time(backoff).into());
-                }
-                http.insert("retries".to_owned(), of.into());
-                if let Some(deadline) = policy.deadline {
-                    http.insert("timeout".to_owned(), time(deadline).into());
-                }
-                self.only_default(host, &retries);
-            }
-            None => {
-                let whole = policy.timeout.into_iter().chain(policy.deadline);
-                let whole = whole.min_by_key(|time| time.0);
-                http.extend(whole.map(|whole| ("timeout".to_owned(), time(whole).into())));
-            }
-        }
-        if http.is_empty() {
-            return;
-        }
-        let spec = json!({"hosts": [host], "http": [http]});
-        let version = "networking.istio.io/v1";
-        self.documents
-            .push(document(version, "VirtualService", host, spec));
-    }
-
-    /// Reports the retry settings that Istio has no field for: its wait is random, and doubles up to ten times the
-    /// initial wait.
-    fn only_default(&mut self, host: &str, retries: &Retries) {
-        let backoff = retries
-            .backoff
-            .map_or(Duration::from_millis(25), |time| time.0);
-        let is_usual = retries.factor.is_none_or(|factor| factor == 2.0)
-            && retries.limit.is_none_or(|limit| limit.0 == backoff * 10)
-            && retries.jitter.is_none_or(|jitter| jitter == 1.0)
-            && retries.budget.is_none()
-            && retries.backoff.is_some();
-        if !is_usual {
-            self.left_out.push(format!(
-                "retries of calls of '{host}' get the waits of Istio: doubled up to ten times the first, at random, without a budget"
-            ));
-        }
-    }
-
-    /// Adds connection pools, outlier ejection and load balancing.
-    fn destination(&mut self, host: &str, policy: &CallPolicy) {
-        let mut traffic = Map::new();
-        let mut pool = Map::new();
-        let mut http = Map::new();
-        if let Some(connections) = policy.connections {
-            pool.insert(
-                "tcp".to_owned(),
-                json!({"maxConnections": connections.most}),
-            );
-            let waiting = connections.waiting;
-            http.extend(waiting.map(|most| ("http1MaxPendingRequests".to_owned(), json!(most))));
-        }
-        http.extend(
-            policy
-                .bulkhead
-                .map(|most| ("http2MaxRequests".to_owned(), json!(most))),
-        );
-        if !http.is_empty() {
-            pool.insert("http".to_owned(), http.into());
-        }
-        if !pool.is_empty() {
-            traffic.insert("connectionPool".to_owned(), pool.into());
-        }
-        if let Some(ejection) = policy.ejection {
-            let mut of = json!({
-                "consecutive5xxErrors": ejection.failures,
-                "baseEjectionTime": time(ejection.lasting)
-            });
-            if let Some(most) = ejection.most {
-                of["maxEjectionPercent"] = json!((most * 100.0).round());
-            }
-            traffic.insert("outlierDetection".to_owned(), of);
-        }
-        let simple = match policy.balance {
-            Some(Balance::Random) => Some("RANDOM"),
-            Some(Balance::RoundRobin) => Some("ROUND_ROBIN"),
-            Some(Balance::TwoChoices | Balance::LeastRequests) => Some("LEAST_REQUEST"),
-            Some(Balance::Hash | Balance::Zone) | None => None,
-        };
-        if let Some(simple) = simple {
-            traffic.insert("loadBalancer".to_owned(), json!({"simple": simple}));
-        }
-        if !traffic.is_empty() {
-            let spec = json!({"host": host, "trafficPolicy": traffic});
-            let version = "networking.istio.io/v1";
-            self.documents
-                .push(document(version, "DestinationRule", host, spec));
-        }
-        let has_other =
-            policy.hedge.is_some() || policy.breaker.is_some() || policy.rate_limit.is_some();
-        if has_other {
-            self.left_out.push(format!(
-                "hedges, breakers and rate limits of calls of '{host}' have no field in manifests"
-            ));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{ImportOptions, Imported, import};
-    use super::*;
-
-    fn workload(name: &str, cpu: &str, calls: &str) -> Value {
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": 2,
-            "selector": {"matchLabels": {"app": name}}, "template": {"metadata": {"labels": {"app": name}},
-            "spec": {"containers": [{"name": "c", "image": "x:1", "env": [{"name": "NEXT_HOST", "value": calls}],
-            "resources": {"limits": {"cpu": cpu}}}]}}}})
-    }
-
-    fn imported(files: &[&Value]) -> Imported {
-        let directory = tempfile::tempdir().unwrap();
-        let mut paths = Vec::new();
-        for (number, file) in files.iter().enumerate() {
-            let path = directory.path().join(format!("{number}.json"));
-            std::fs::write(&path, file.to_string()).unwrap();
-            paths.push(path);
-        }
-        import(&paths, &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    fn list(items: Vec<Value>) -> Value {
-        json!({"apiVersion": "v1", "kind": "List", "items": items})
-    }
-
-    // Guarantee: arch-24.
-    #[test]
-    fn a_definition_comes_back_from_the_manifests_with_its_patch() {
-        let route = document(
-            "networking.istio.io/v1",
-            "VirtualService",
-            "db",
-            json!({"hosts": ["db"], "http": [{"route": [{"destination": {"host": "db"}}],
-                "retries": {"attempts": 2, "perTryTimeout": "500ms"}}]}),
-        );
-        let manifests = list(vec![
-            workload("web", "500m", "cart:80"),
-            workload("cart", "1", "db:80"),
-            workload("db", "2", ""),
-            route,
-        ]);
-        let mut wanted = imported(&[&manifests]).definition;
-        for service in &mut wanted.services {
-            match service.name.as_str() {
-                "web" => {
-                    service.count = 5;
-                    let policy = CallPolicy {
-                        timeout: Some("1500ms".parse().unwrap()),
-                        balance: Some(Balance::RoundRobin),
-                        ..CallPolicy::default()
-                    };
-                    service.calls.insert("cart".to_owned(), policy);
-                }
-                "cart" => {
-                    service.processors = Some(0.75);
-                    let policy = service.calls.get_mut("db").unwrap();
-                    policy.deadline = Some("2s".parse().unwrap());
-                    policy.timeout = Some("250us".parse().unwrap());
-                    policy.retries.as_mut().unwrap().most = 4;
-                    policy.bulkhead = Some(7);
-                }
-                _ => {}
-            }
-        }
-        let patch = manifest_patch(&wanted);
-        assert_eq!(patch.left_out, Vec::<String>::new());
-        let patch: Value = serde_json::from_str(&patch.to_text()).unwrap();
-        let found = imported(&[&manifests, &patch]).definition;
-        assert_eq!(found, wanted);
-        // Importing the result again changes nothing.
-        let again: Value = serde_json::from_str(&manifest_patch(&found).to_text()).unwrap();
-        assert_eq!(imported(&[&manifests, &patch, &again]).definition, wanted);
-    }
-
-    #[test]
-    fn what_manifests_have_no_field_for_is_named() {
-        let text = r#"{"arch": "x", "services": [
-            {"name": "a", "package": "service", "regions": 1, "count": 1, "concurrency": 4,
-             "calls": {"b": {"timeout": "1s", "retries": {"most": 1}, "hedge": {"after": "1s"}}, "*": {"bulkhead": 3}},
-             "endpoints": [{"name": "get", "steps": [{"call": "b"}]}]},
-            {"name": "c", "package": "service", "regions": 1, "count": 1, "calls": {"b": {"timeout": "2s"}},
-             "endpoints": [{"name": "request", "steps": [{"call": "b"}]}]},
-            {"name": "b", "package": "service", "regions": 1, "count": 1}]}"#;
-        let left_out = manifest_patch(&serde_json::from_str(text).unwrap())
-            .left_out
-            .join("\n");
-        for part in [
-            "concurrency of 'a'",
-            "script of the endpoints",
-            "hedges",
-            "waits of Istio",
-            "('*')",
-            "'c' calls 'b' otherwise",
-        ] {
-            assert!(left_out.contains(part), "{part} is missing:\n{left_out}");
-        }
     }
 }

@@ -68,6 +68,9 @@ pub struct GateArgs {
     /// Requests per second at each entry point of manifests, unless a k6 script says
     #[arg(long, value_name = "N", default_value_t = 50.0)]
     rate: f64,
+    /// A call that no field of the manifests states, for example reviews=ratings; may be repeated
+    #[arg(long = "call", value_name = "FROM=TO", value_parser = super::import::call)]
+    calls: Vec<(String, String)>,
     /// Write a report in Markdown to this file, and its pictures beside it
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -160,6 +163,7 @@ fn read(
     let options = ImportOptions {
         work: args.work,
         rate: args.rate,
+        calls: args.calls.clone(),
         ..ImportOptions::default()
     };
     let side = GateSide::read(files, &args.arch_dir, &options, base);

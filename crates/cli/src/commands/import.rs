@@ -34,6 +34,9 @@ pub struct ImportArgs {
     /// Requests per second at each entry point, unless a k6 script specifies a load
     #[arg(long, value_name = "N", default_value_t = 50.0)]
     rate: f64,
+    /// A call that no field of the manifests states, for example reviews=ratings; may be repeated
+    #[arg(long = "call", value_name = "FROM=TO", value_parser = call)]
+    calls: Vec<(String, String)>,
     /// Output: text, or one JSON object that contains the definition
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -52,6 +55,16 @@ struct Report<'a> {
     unused: &'a [Unused],
     objectives: &'a [String],
     definition: Box<RawValue>,
+}
+
+/// Reads `reviews=ratings`.
+pub fn call(text: &str) -> Result<(String, String), String> {
+    let names = text.split_once('=');
+    let names = names.filter(|(from, to)| !from.is_empty() && !to.is_empty());
+    let (from, to) = names.ok_or_else(|| {
+        format!("'{text}' is not a call; write the caller and the called service, for example reviews=ratings")
+    })?;
+    Ok((from.to_owned(), to.to_owned()))
 }
 
 /// Checks the values that replace information missing from manifests.
@@ -79,6 +92,9 @@ pub fn run(args: &ImportArgs) -> Result<()> {
         return Ok(());
     }
     check(args.rate, args.work)?;
+    if args.name.is_empty() {
+        bail!("--name: '' is not a name; give the architecture one, for example shop");
+    }
     let out = args.out.as_deref().map(Replacement::begin).transpose();
     let out = out.context("--out")?;
     let options = ImportOptions {
@@ -86,6 +102,7 @@ pub fn run(args: &ImportArgs) -> Result<()> {
         work: args.work,
         rate: args.rate,
         traces: args.traces.clone(),
+        calls: args.calls.clone(),
     };
     let mut imported = import(&args.files, &options).map_err(|error| anyhow!("{error}"))?;
     let mut files: Vec<String> = args

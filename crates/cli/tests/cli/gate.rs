@@ -1,5 +1,6 @@
 //! `corsair gate`: changes of definitions and manifests, judged for a pull request.
 
+use crate::import::MANIFESTS;
 use crate::terminal::{Terminal, picture};
 
 const SHOP: &str = r#"{"arch": "shop", "services": [
@@ -9,19 +10,6 @@ const SHOP: &str = r#"{"arch": "shop", "services": [
      "endpoints": [{"name": "page", "steps": [{"work": {"exponential": "2ms"}}, {"call": "db"}]}]},
     {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["web"]}],
     "load": {"www": {"rate": 100, "arrivals": "poisson", "requests": {"web.page": 1}}}}"#;
-
-const MANIFESTS: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
-    {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2,
-     "selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
-     "spec": {"containers": [{"name": "w", "image": "web:1", "env": [{"name": "DB_HOST", "value": "db:5432"}],
-     "resources": {"limits": {"cpu": "500m"}}}]}}}},
-    {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 1,
-     "selector": {"matchLabels": {"app": "db"}}, "template": {"metadata": {"labels": {"app": "db"}},
-     "spec": {"containers": [{"name": "d", "image": "postgres:16"}]}}}},
-    {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "db"},
-     "spec": {"selector": {"app": "db"}, "ports": [{"port": 5432}]}},
-    {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
-     "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": 80}]}}]}"#;
 
 const SLO: &str = "--slo p99<150ms";
 
@@ -113,7 +101,7 @@ fn what_cannot_be_judged_is_refused_in_a_sentence() {
         ),
         (
             "gate main.json --slo p99<1s --runs 1",
-            "1 runs have no interval",
+            "1 runs are not possible",
         ),
         ("gate main.json --slo p99<1s -d 0", "0 seconds"),
         (

@@ -2,8 +2,8 @@
 
 use crate::terminal::Terminal;
 
-/// A service with a store, behind a load balancer.
-const SHOP: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
+/// The manifests of a service with a store, behind a load balancer.
+pub const MANIFESTS: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
     {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2,
      "selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
      "spec": {"containers": [{"name": "w", "image": "web:1", "env": [{"name": "DB_HOST", "value": "db:5432"}],
@@ -22,7 +22,7 @@ const LOAD: &str = r#"{"scenarios": {"browse": {"executor": "constant-arrival-ra
 #[test]
 fn manifests_and_a_load_become_a_definition_that_runs() {
     let terminal = Terminal::new();
-    terminal.write("shop.json", SHOP);
+    terminal.write("shop.json", MANIFESTS);
     terminal.write("load.json", LOAD);
     let said =
         terminal.succeed("import shop.json load.json --name shop --out json_arch/shop_arch.json");
@@ -48,13 +48,13 @@ fn manifests_and_a_load_become_a_definition_that_runs() {
 #[test]
 fn traces_give_the_times_and_manifests_the_replicas() {
     let terminal = Terminal::new();
-    terminal.write("shop.json", SHOP);
+    terminal.write("shop.json", MANIFESTS);
     terminal.write("load.json", LOAD);
     terminal.succeed("import shop.json load.json --name shop --out json_arch/shop_arch.json");
     terminal.succeed("-a shop -d 5 -c --flow-format otlp");
     terminal.write(
         "more.json",
-        &SHOP.replace("\"replicas\": 2", "\"replicas\": 5"),
+        &MANIFESTS.replace("\"replicas\": 2", "\"replicas\": 5"),
     );
     terminal.write(
         "policy.json",
@@ -80,14 +80,33 @@ fn what_cannot_be_imported_is_refused_in_a_sentence() {
     let terminal = Terminal::new();
     terminal.write("load.json", LOAD);
     terminal.write("broken.json", "{\"kind\": ");
-    terminal.write("shop.json", SHOP);
+    terminal.write("definition.json", "{\"arch\": \"x\", \"services\": []}");
+    terminal.write(
+        "wrong.json",
+        &MANIFESTS.replace("\"replicas\": 2", "\"replicas\": \"two\""),
+    );
+    terminal.write("shop.json", MANIFESTS);
     for (command, part) in [
         ("import", "FILES"),
         ("import nowhere", "cannot read nowhere"),
         ("import load.json", "describe no service"),
-        ("import broken.json", "broken.json"),
+        (
+            "import broken.json",
+            "broken.json is not valid JSON: EOF while parsing a value at line 1",
+        ),
         ("import shop.json --traces nowhere", "nowhere"),
         ("import shop.json --rate -1", "-1"),
+        (
+            "import definition.json",
+            "definition.json is a definition, not a manifest",
+        ),
+        ("import shop.json --name=", "--name"),
+        ("import shop.json --call web", "'web' is not a call"),
+        ("import shop.json --call web=dbb", "did you mean db?"),
+        (
+            "import wrong.json",
+            "wrong.json: Deployment 'web': spec.replicas is 'two'",
+        ),
         ("import shop.json --work soon", "soon"),
     ] {
         let output = terminal.run(command);

@@ -1,112 +1,205 @@
 //! Hosts: the workloads behind a host name, and host names in texts.
 
-use super::super::system::{Backends, Destination, Route, System, definition_name};
+use super::super::shortened;
+use super::super::system::{Backends, Destination, Route, Selector, System, has_labels};
 use super::Weighted;
-use std::collections::{BTreeMap, HashMap};
+use crate::definition::CallPolicy;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 /// The workloads of every host.
-pub(super) struct Hosts {
+#[derive(Debug, Default)]
+pub(in super::super) struct Hosts {
     /// The workloads, by lower-case names.
     known: HashMap<String, Vec<usize>>,
     routes: HashMap<String, Vec<usize>>,
     subsets: HashMap<String, Vec<usize>>,
+    /// The first host, in the order of names, behind which a workload is with most others.
+    of: HashMap<usize, String>,
+}
+
+/// The maximum number of workloads behind all hosts together.
+const MOST_BACKENDS: usize = 200_000;
+
+/// The workloads by their names and by their labels.
+struct Index<'a> {
+    system: &'a System,
+    by_name: HashMap<&'a str, usize>,
+    by_label: HashMap<(&'a str, &'a str), Vec<usize>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(system: &'a System) -> Index<'a> {
+        let mut index = Index {
+            system,
+            by_name: HashMap::new(),
+            by_label: HashMap::new(),
+        };
+        for (place, workload) in system.workloads.iter().enumerate() {
+            index.by_name.insert(&workload.name, place);
+            for (key, value) in &workload.labels {
+                let list = index.by_label.entry((key, value)).or_default();
+                list.push(place);
+            }
+        }
+        index
+    }
+
+    /// Returns the workloads that a Service selects, in the order of the files.
+    fn selected(&self, selector: &Selector) -> Vec<usize> {
+        let lists = selector.labels.iter().map(|(key, value)| {
+            let list = self.by_label.get(&(key.as_str(), value.as_str()));
+            list.map(Vec::as_slice).unwrap_or_default()
+        });
+        let shortest = lists.min_by_key(|list| list.len()).unwrap_or_default();
+        let repeated = !self.system.repeated.is_empty();
+        let is_meant = |place: &&usize| selector.selects(&self.system.workloads[**place], repeated);
+        let places: Vec<usize> = shortest.iter().filter(is_meant).copied().collect();
+        for place in &places {
+            let workload = &self.system.workloads[*place];
+            self.system.note_labels(workload, &selector.labels);
+        }
+        places
+    }
+
+    /// Returns the workloads of the backends of a host, except those of other hosts.
+    fn behind(&self, backends: &[Backends]) -> Vec<usize> {
+        let mut seen = HashSet::new();
+        let places = backends.iter().flat_map(|backend| match backend {
+            Backends::Selected(selector) => self.selected(selector),
+            Backends::Named(name) => self
+                .by_name
+                .get(name.as_str())
+                .copied()
+                .into_iter()
+                .collect(),
+            Backends::Alias(_) => Vec::new(),
+        });
+        places.filter(|place| seen.insert(*place)).collect()
+    }
 }
 
 impl Hosts {
-    pub(super) fn new(system: &System) -> Hosts {
-        let mut by_name: HashMap<&str, usize> = HashMap::new();
-        let mut by_label: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-        for (place, workload) in system.workloads.iter().enumerate() {
-            by_name.insert(&workload.name, place);
-            for (key, value) in &workload.labels {
-                by_label.entry((key, value)).or_default().push(place);
-            }
-        }
-        let labelled = |labels: &BTreeMap<String, String>| -> Vec<usize> {
-            let lists = labels.iter().map(|(key, value)| {
-                let list = by_label.get(&(key.as_str(), value.as_str()));
-                list.map(Vec::as_slice).unwrap_or_default()
-            });
-            let Some(shortest) = lists.min_by_key(|list| list.len()) else {
-                return Vec::new();
-            };
-            let has_all = |place: &&usize| {
-                let own = &system.workloads[**place].labels;
-                labels
-                    .iter()
-                    .all(|(key, value)| own.get(key) == Some(value))
-            };
-            shortest.iter().filter(has_all).copied().collect()
-        };
+    /// Collects the hosts of a system, and replaces the host names of its routes and policies by these hosts.
+    pub(super) fn new(system: &mut System) -> Hosts {
+        let index = Index::new(system);
         let mut known: HashMap<String, Vec<usize>> = HashMap::new();
-        for (host, backends) in &system.hosts {
-            for backend in backends {
-                let places = match backend {
-                    Backends::Labelled(labels) => labelled(labels),
-                    Backends::Named(name) => {
-                        by_name.get(name.as_str()).copied().into_iter().collect()
-                    }
-                };
-                let entry = known.entry(host.clone()).or_default();
-                for place in places {
-                    if !entry.contains(&place) {
-                        entry.push(place);
-                    }
-                }
+        let mut backends = 0;
+        let mut nobody = Vec::new();
+        for (host, of) in &system.hosts {
+            let places = index.behind(of);
+            backends += places.len();
+            if !places.is_empty() && backends <= MOST_BACKENDS {
+                known.insert(host.clone(), places);
+            } else if matches!(of.as_slice(), [Backends::Selected(_)]) {
+                nobody.push(shortened(host));
             }
         }
-        known.retain(|_, places| !places.is_empty());
-        // A workload without a Service may still be named by another workload.
-        for (name, place) in by_name {
-            known
-                .entry(name.to_lowercase())
-                .or_insert_with(|| vec![place]);
+        // A workload without a Service may still be named.
+        for (place, workload) in system.workloads.iter().enumerate() {
+            for name in [workload.name.to_lowercase(), workload.host.clone()] {
+                known.entry(name).or_insert_with(|| vec![place]);
+            }
+        }
+        for host in nobody {
+            let said = format!("no workload has the labels that Service '{host}' selects");
+            system.left_out.push(said);
         }
         let mut hosts = Hosts {
             known,
-            routes: HashMap::new(),
-            subsets: HashMap::new(),
+            ..Hosts::default()
         };
+        for (host, of) in &system.hosts {
+            let aliases = of.iter().filter_map(|backend| match backend {
+                Backends::Alias(other) => hosts.known.get(&hosts.find(other, "")?),
+                _ => None,
+            });
+            let places: Vec<usize> = aliases.flatten().copied().take(MOST_BACKENDS).collect();
+            if !places.is_empty() {
+                hosts.known.entry(host.clone()).or_insert(places);
+            } else if let [Backends::Alias(other)] = of.as_slice()
+                && !hosts.known.contains_key(host)
+            {
+                system.left_out.push(format!(
+                    "'{}' is the host '{}' outside, which is not simulated",
+                    shortened(host),
+                    shortened(other)
+                ));
+                system.outside.insert(host.clone());
+            }
+        }
+        hosts.replace_names(system);
         for (place, route) in system.routes.iter().enumerate() {
-            let host = hosts.find(&route.host).unwrap_or_default();
-            hosts.routes.entry(host).or_default().push(place);
+            hosts
+                .routes
+                .entry(route.host.clone())
+                .or_default()
+                .push(place);
         }
         for (place, destination) in system.destinations.iter().enumerate() {
-            let host = hosts.find(&destination.host).unwrap_or_default();
+            let host = destination.host.clone();
             hosts.subsets.entry(host).or_default().push(place);
         }
+        hosts.of = hosts.first_hosts();
         hosts
     }
 
-    /// Returns the host of a name: the name itself, or the first part of `cart.shop.svc.cluster.local`.
-    pub(super) fn find(&self, name: &str) -> Option<String> {
+    fn first_hosts(&self) -> HashMap<usize, String> {
+        let mut hosts: Vec<(&String, &Vec<usize>)> = self.known.iter().collect();
+        // The workload's own name is a host only if there is no Service.
+        hosts.sort_by_key(|(host, places)| (Reverse(places.len()), *host));
+        let mut first = HashMap::new();
+        for (host, places) in hosts {
+            for place in places {
+                first.entry(*place).or_insert_with(|| host.clone());
+            }
+        }
+        first
+    }
+
+    /// Replaces the names by which routes, policies and entry points mean hosts.
+    fn replace_names(&self, system: &mut System) {
+        let replace =
+            |host: &mut String| *host = self.find(host, "").unwrap_or(std::mem::take(host));
+        for route in &mut system.routes {
+            let targets = route.targets.iter_mut().chain(&mut route.mirrors);
+            targets.for_each(|target| replace(&mut target.host));
+            replace(&mut route.host);
+        }
+        let destinations = system.destinations.iter_mut().map(|one| &mut one.host);
+        let ways_in = system.ways_in.iter_mut().map(|one| &mut one.host);
+        destinations.chain(ways_in).for_each(replace);
+    }
+
+    /// Returns the host that a document in `namespace` means: the name itself, or the first parts of
+    /// `cart.shop.svc.cluster.local`.
+    pub(super) fn find(&self, name: &str, namespace: &str) -> Option<String> {
+        let known = |host: String| self.known.contains_key(&host).then_some(host);
         let name = name.trim_matches(['.', '-']).to_lowercase();
+        if let Some(host) = known(format!("{name}.{}", namespace.to_lowercase())) {
+            return Some(host);
+        }
         if self.known.contains_key(&name) {
             return Some(name);
         }
         let (first, rest) = name.split_once('.')?;
+        let second = rest.split('.').next()?;
         let is_cluster = rest == "svc" || rest.contains(".svc") || !rest.contains('.');
-        if is_cluster && self.known.contains_key(first) {
-            return Some(first.to_owned());
+        if is_cluster
+            && let Some(host) =
+                known(format!("{first}.{second}")).or_else(|| known(first.to_owned()))
+        {
+            return Some(host);
         }
         // A pod of a StatefulSet: db-0.db.
-        let second = rest.split('.').next()?;
         let pod = first.strip_prefix(second)?.strip_prefix('-')?;
-        let is_pod =
-            pod.bytes().all(|byte| byte.is_ascii_digit()) && self.known.contains_key(second);
-        is_pod.then(|| second.to_owned())
+        let is_pod = pod.bytes().all(|byte| byte.is_ascii_digit());
+        is_pod.then(|| known(second.to_owned())).flatten()
     }
 
-    /// Returns the first host, by name, that leads to this workload.
+    /// Returns the first host, in the order of names, behind which there is this workload with most others.
     pub(super) fn of(&self, workload: usize) -> Option<&str> {
-        let hosts = self
-            .known
-            .iter()
-            .filter(|(_, places)| places.contains(&workload));
-        // The workload's own name is a host only if there is no Service.
-        hosts
-            .max_by_key(|(host, places)| (places.len(), std::cmp::Reverse(host.as_str())))
-            .map(|(host, _)| host.as_str())
+        self.of.get(&workload).map(String::as_str)
     }
 
     /// Returns the workloads of a host, weighted by their replicas.
@@ -120,46 +213,66 @@ impl Hosts {
     pub(super) fn subset(
         &self,
         system: &System,
-        name: &str,
+        host: &str,
         subset: Option<&str>,
     ) -> Vec<Weighted> {
-        let Some(host) = self.find(name) else {
-            return Vec::new();
-        };
-        let all = self.weighted(system, &host);
+        let mut all = self.weighted(system, host);
         let Some(subset) = subset else {
             return all;
         };
-        let destinations = self.destinations(system, &host);
-        let labels = destinations
+        let destinations = self.destinations(system, host);
+        let subset = destinations
             .filter_map(|known| known.subsets.get(subset))
             .next_back();
-        let Some(labels) = labels else {
+        let Some(subset) = subset else {
             return all;
         };
-        let has_all = |place: usize| {
-            let own = &system.workloads[place].labels;
-            labels
-                .iter()
-                .all(|(key, value)| own.get(key) == Some(value))
-        };
-        all.into_iter()
-            .filter(|(place, _)| has_all(*place))
-            .collect()
+        subset.marks.iter().for_each(|mark| system.log.note(*mark));
+        all.retain(|(place, _)| {
+            let workload = &system.workloads[*place];
+            let is_meant = has_labels(&workload.labels, &subset.labels);
+            if is_meant {
+                system.note_labels(workload, &subset.labels);
+            }
+            is_meant
+        });
+        all
     }
 
     /// Returns the settings for a host.
-    pub(super) fn destinations<'a>(
-        &'a self,
+    fn destinations<'a>(
+        &self,
         system: &'a System,
         host: &str,
     ) -> impl DoubleEndedIterator<Item = &'a Destination> {
-        let places = self
-            .subsets
-            .get(host)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        places.iter().map(|place| &system.destinations[*place])
+        let places = self.subsets.get(host).map(Vec::as_slice);
+        let places = places.unwrap_or_default().iter();
+        places.map(|place| &system.destinations[*place])
+    }
+
+    /// Returns the policies for calls of a host by a caller. Later ones replace earlier ones.
+    pub(in super::super) fn policies<'a>(
+        &self,
+        system: &'a System,
+        host: &str,
+        caller: &str,
+    ) -> Vec<&'a CallPolicy> {
+        let destinations = self.destinations(system, host);
+        let destinations = destinations.map(|one| (&one.caller, &one.policy));
+        let routes = self.routes.get(host).map(Vec::as_slice);
+        let routes = routes.unwrap_or_default().iter().map(|place| {
+            let route = &system.routes[*place];
+            (&route.caller, &route.policy)
+        });
+        let sorted = |policies: Vec<(&'a Option<String>, &'a CallPolicy)>| {
+            let mut policies = policies;
+            policies.retain(|(of, _)| of.as_deref().is_none_or(|of| of == caller));
+            // Of those for everybody and those for this caller, the latter say more.
+            policies.sort_by_key(|(of, _)| of.is_some());
+            policies.into_iter().map(|(_, policy)| policy)
+        };
+        let destinations = sorted(destinations.collect());
+        destinations.chain(sorted(routes.collect())).collect()
     }
 
     /// Returns the route of a host for a caller: a route for that caller, or one for all callers. Later routes replace
@@ -181,17 +294,16 @@ impl Hosts {
         own.or_else(|| routes().find(|route| route.caller.is_none()))
     }
 
-    /// Returns the host of a name, and the workloads to which its route leads.
+    /// Returns the workloads to which the route of a host leads.
     pub(super) fn routed(
         &self,
         system: &System,
-        name: &str,
+        host: &str,
         caller: Option<&str>,
-    ) -> (String, Vec<Weighted>) {
-        let host = self.find(name).unwrap_or_else(|| definition_name(name));
+    ) -> Vec<Weighted> {
         let mut targets: Vec<Weighted> = Vec::new();
         for target in self
-            .route(system, &host, caller)
+            .route(system, host, caller)
             .into_iter()
             .flat_map(|route| &route.targets)
         {
@@ -207,10 +319,10 @@ impl Hosts {
         }
         targets.retain(|(_, weight)| *weight > 0.0);
         if targets.is_empty() {
-            targets = self.weighted(system, &host);
+            targets = self.weighted(system, host);
             targets.retain(|(_, weight)| *weight > 0.0);
         }
-        (host, targets)
+        targets
     }
 }
 

@@ -1,23 +1,28 @@
 //! The object that a script exports as `options`, parsed from literals of JavaScript within bounds.
 //!
-//! Of an expression with `||` or `??`, the last literal is taken: the default value. Anything else that is not a
-//! literal is left out.
+//! For an expression with `||` or `??` the last literal is taken, which is its default. Anything else that is not a
+//! literal is left out, and named.
 
 use serde_json::{Map, Number, Value};
 
 /// The maximum nesting depth of objects and lists.
 const MOST_DEEP: usize = 32;
 
-/// Returns the options of a script; `None` if it exports no `options`.
-pub(super) fn options(text: &str) -> Result<Option<Value>, String> {
+/// The maximum number of fields that are named because they are not literals.
+const MOST_NAMED: usize = 100;
+
+/// Returns the options of a script, and the fields that are left out.
+pub(super) fn options(text: &str) -> Result<Option<(Value, Vec<String>)>, String> {
     let Some(start) = beginning(text) else {
         return Ok(None);
     };
     let mut reader = Reader {
         rest: &text[start..],
+        path: Vec::new(),
+        left_out: Vec::new(),
     };
     match reader.value(0)? {
-        Some(value @ Value::Object(_)) => Ok(Some(value)),
+        Some(value @ Value::Object(_)) => Ok(Some((value, reader.left_out))),
         _ => Err(
             "exports options that are not an object in braces; write `export const options = {…}`"
                 .to_owned(),
@@ -37,6 +42,9 @@ fn beginning(text: &str) -> Option<usize> {
 
 struct Reader<'a> {
     rest: &'a str,
+    /// The keys of the field that is being read.
+    path: Vec<String>,
+    left_out: Vec<String>,
 }
 
 impl Reader<'_> {
@@ -110,6 +118,7 @@ impl Reader<'_> {
                 continue;
             }
             if self.take("...") {
+                self.leave_out("...");
                 self.skip();
                 continue;
             }
@@ -118,12 +127,17 @@ impl Reader<'_> {
                 _ => self.name(),
             };
             if key.is_empty() || !self.take(":") {
+                self.leave_out(&key);
                 self.skip();
                 self.move_on(before);
                 continue;
             }
-            if let Some(value) = self.value(depth + 1)? {
-                map.insert(key, value);
+            self.path.push(key);
+            let value = self.value(depth + 1)?;
+            let key = self.path.pop().unwrap_or_default();
+            match value {
+                Some(value) => drop(map.insert(key, value)),
+                None => self.leave_out(&key),
             }
             self.move_on(before);
         }
@@ -139,11 +153,22 @@ impl Reader<'_> {
             }
             if !self.take(",") {
                 let before = self.rest.len();
-                list.extend(self.value(depth + 1)?);
+                match self.value(depth + 1)? {
+                    Some(value) => list.push(value),
+                    None => self.leave_out("[]"),
+                }
                 self.move_on(before);
             }
         }
         Ok(Value::Array(list))
+    }
+
+    /// Records that a field is not a literal.
+    fn leave_out(&mut self, key: &str) {
+        if self.left_out.len() < MOST_NAMED {
+            let keys = self.path.iter().map(String::as_str).chain([key]);
+            self.left_out.push(keys.collect::<Vec<_>>().join("."));
+        }
     }
 
     /// Skips a character if nothing was read since `before` bytes were left, so that the loop ends.
@@ -261,7 +286,8 @@ mod tests {
     #[test]
     fn options_are_read_as_far_as_they_are_literals() {
         let text = "import http from 'k6/http'\nconst on = false\nexport const options = {\n  // open loop\n  scenarios: {\n    'a': { executor: \"constant-arrival-rate\", rate: 1_000, timeUnit: '1s', /* x */ exec: run },\n    b: { vus: parseInt(__ENV.USERS || '10'), duration: __ENV.TIME || '5m', },\n    ...(on ? { c: { vus: 1 } } : {}),\n  },\n  discard: true, list: [1, -2.5, `t`],\n}\nexport default function () {}\n";
-        let read = options(text).unwrap().unwrap();
+        let (read, left_out) = options(text).unwrap().unwrap();
+        assert_eq!(left_out, ["scenarios.a.exec", "scenarios...."]);
         assert_eq!(
             read,
             json!({"scenarios": {

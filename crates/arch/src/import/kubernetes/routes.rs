@@ -10,23 +10,30 @@ pub(super) fn service(document: Item, system: &mut System) -> Result<(), String>
     let name = document.text("metadata.name");
     let name = name.ok_or("metadata.name is missing; give the Service a name")?;
     let labels = document.texts("spec.selector");
-    let kind = document.text("spec.type").unwrap_or_default();
+    let matters = |kind: &str| ["ExternalName", "LoadBalancer", "NodePort"].contains(&kind);
+    let kind = document.text_if("spec.type", matters).unwrap_or_default();
     if kind == "ExternalName" {
-        document.text("spec.externalName");
-        let name = super::shortened(&name);
-        system.left_out.push(format!(
-            "'{name}' is a host outside, which is not simulated"
-        ));
+        let other = document.text("spec.externalName");
+        let other =
+            other.ok_or("spec.externalName is missing; name the host that the Service means")?;
+        system.host(&name, Backends::Alias(other));
         return Ok(());
     }
-    if !labels.is_empty() {
-        system.host(&name, Backends::Labelled(labels));
+    if labels.is_empty() {
+        system.outside.insert(name.to_lowercase());
+        let name = super::shortened(&name);
+        system.left_out.push(format!(
+            "Service '{name}' has no selector: what answers there is not simulated, unless a workload has this name"
+        ));
+    } else {
+        let selector = system.selector(labels);
+        system.host(&name, Backends::Selected(selector));
     }
-    if ["LoadBalancer", "NodePort"].contains(&kind.as_str()) {
+    if !kind.is_empty() {
         let mut way = way_in(name, &format!("Service spec.type {kind}"));
         // Test clusters also publish databases as node ports.
         way.is_port = kind == "NodePort";
-        system.ways_in.push(way);
+        system.way_in(way);
     }
     Ok(())
 }
@@ -42,7 +49,7 @@ pub(super) fn ingress(document: Item, system: &mut System) -> Result<(), String>
     hosts.extend(document.text("spec.defaultBackend.service.name"));
     hosts.extend(document.text("spec.backend.serviceName"));
     for host in hosts {
-        system.ways_in.push(way_in(host, "Ingress"));
+        system.way_in(way_in(host, "Ingress"));
     }
     Ok(())
 }
@@ -55,20 +62,16 @@ pub(super) fn route(document: Item, system: &mut System) -> Result<(), String> {
     for parent in document.list("spec.parentRefs") {
         match parent.text("kind").as_deref() {
             Some("Service") => hosts.extend(parent.text("name")),
-            _ => {
-                parent.text("name");
-                is_in = true;
-            }
+            _ => is_in = true,
         }
     }
     let rules = document.list("spec.rules");
     if is_in {
         for rule in &rules {
             for backend in rule.list("backendRefs") {
-                let host = backend.text("name");
-                system
-                    .ways_in
-                    .extend(host.map(|host| way_in(host, "HTTPRoute of a Gateway")));
+                if let Some(host) = backend.text("name") {
+                    system.way_in(way_in(host, "HTTPRoute of a Gateway"));
+                }
             }
         }
     }
@@ -79,7 +82,7 @@ pub(super) fn route(document: Item, system: &mut System) -> Result<(), String> {
     };
     for host in hosts {
         let made = of_rule(rule, host)?;
-        system.routes.push(made);
+        system.route(made);
     }
     Ok(())
 }
@@ -90,8 +93,13 @@ fn of_rule(rule: Item, host: String) -> Result<Route, String> {
         place: "HTTPRoute",
         ..Route::default()
     };
-    for backend in rule.list("backendRefs") {
-        let weight = backend.number("weight")?.unwrap_or(1.0);
+    let backends = rule.list("backendRefs");
+    let only = backends.len() == 1;
+    for backend in backends {
+        let weight = match only {
+            true => 1.0,
+            false => backend.number("weight")?.unwrap_or(1.0),
+        };
         if let Some(host) = backend.text("name") {
             route.targets.push(Target {
                 host,
@@ -101,8 +109,8 @@ fn of_rule(rule: Item, host: String) -> Result<Route, String> {
         }
     }
     for filter in rule.list("filters") {
-        let percent = filter.number("requestMirror.percent")?.unwrap_or(100.0);
         if let Some(host) = filter.text("requestMirror.backendRef.name") {
+            let percent = filter.number("requestMirror.percent")?.unwrap_or(100.0);
             route.mirrors.push(Target {
                 host,
                 subset: None,
@@ -114,7 +122,6 @@ fn of_rule(rule: Item, host: String) -> Result<Route, String> {
     let whole = time("timeouts.request")?.filter(|time| !time.0.is_zero());
     let attempt = time("timeouts.backendRequest")?.filter(|time| !time.0.is_zero());
     let most = rule.count("retry.attempts")?.filter(|most| *most > 0);
-    let backoff = time("retry.backoff")?;
     let mut policy = CallPolicy {
         timeout: attempt,
         ..CallPolicy::default()
@@ -123,7 +130,7 @@ fn of_rule(rule: Item, host: String) -> Result<Route, String> {
         Some(most) => {
             policy.retries = Some(Retries {
                 most: most.min(10),
-                backoff,
+                backoff: time("retry.backoff")?,
                 factor: None,
                 limit: None,
                 jitter: None,

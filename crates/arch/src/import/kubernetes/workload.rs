@@ -1,10 +1,11 @@
 //! Workloads: Deployments, StatefulSets, DaemonSets, ReplicaSets and Pods.
 
-use super::super::item::Item;
-use super::super::system::{Mention, System, Workload};
-use super::{named, processors};
+use super::super::item::{Item, Log, Mark};
+use super::super::system::{Backends, Configured, Mention, System, Workload, definition_name};
+use super::processors;
 use crate::definition::HealthCheckDefinition;
 use crate::duration_text::TimeSpan;
+use crate::import::document::MOST_REPLACED;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,125 +20,173 @@ pub(super) fn read(
 ) -> Result<(), String> {
     let name = document.text("metadata.name");
     let name = name.ok_or("metadata.name is missing; give the workload a name")?;
-    let count = document.count("spec.replicas")?;
-    let labels = match pods {
-        "spec" => document.texts("metadata.labels"),
-        _ => document.texts("spec.template.metadata.labels"),
+    let count = match kind {
+        "DaemonSet" => {
+            let shown = super::shortened(&name);
+            system.assumed.push(format!(
+                "'{shown}' runs on {NODES} nodes; a DaemonSet does not say on how many"
+            ));
+            Some(NODES)
+        }
+        "Pod" => Some(1),
+        _ => document.count("spec.replicas")?,
     };
+    let workload = system.workload(&name);
+    workload.count = count.or(workload.count);
+    kind.clone_into(&mut workload.kind);
+    // A patch may say how many replicas there are, and nothing else.
     let Some(pod) = document.at(pods) else {
-        // A patch may contain only the number of replicas.
-        let workload = system.workload(&name);
-        workload.count = count.or(workload.count);
         return Ok(());
     };
-    if let Some(host) = document.text("spec.serviceName") {
-        system.host(&host, named(&name));
-    }
-    if kind == "DaemonSet" {
-        let shown = super::shortened(&name);
-        system.assumed.push(format!(
-            "'{shown}' runs on {NODES} nodes; a DaemonSet does not say on how many"
-        ));
-    }
-    let workload = system.workload(&name);
-    workload.count = match kind {
-        "DaemonSet" => Some(NODES),
-        "Pod" => Some(1),
-        _ => count.or(workload.count),
+    let labels = match kind {
+        "Pod" => document.marked_texts("metadata.labels"),
+        _ => document.marked_texts("spec.template.metadata.labels"),
     };
-    workload.labels.extend(labels);
-    containers(pod, workload)?;
-    for volume in pod.list("volumes") {
-        workload.files.extend(volume.text("configMap.name"));
+    for (key, value, mark) in labels {
+        workload.label_marks.push((key.clone(), mark));
+        workload.labels.insert(key, value);
     }
-    for constraint in pod.list("topologySpreadConstraints") {
-        let key = constraint.peek("topologyKey").unwrap_or_default();
-        if key.ends_with("/zone") {
-            constraint.text("topologyKey");
-        }
+    for volume in pod.list("volumes") {
+        let map = Configured::whole(volume, "configMap.name");
+        workload.files.extend(map);
+    }
+    let log = system.log.clone();
+    let mut replaced = system.replaced;
+    containers(pod, system.workload(&name), &log, &mut replaced)?;
+    system.replaced = replaced;
+    if kind == "StatefulSet"
+        && let Some(host) = document.text("spec.serviceName")
+    {
+        let own = Backends::Named(definition_name(&system.local(&name)));
+        system.host(&host, own);
     }
     Ok(())
 }
 
+/// A sum over containers, with the values that it is made of; `None` if a container has no value.
+struct Sum {
+    value: Option<f64>,
+    marks: Vec<Mark>,
+}
+
+impl Sum {
+    const ZERO: Sum = Sum {
+        value: Some(0.0),
+        marks: Vec::new(),
+    };
+
+    fn add(&mut self, value: Option<(f64, Mark)>) {
+        self.value = self.value.zip(value).map(|(sum, (one, _))| sum + one);
+        self.marks.extend(value.map(|(_, mark)| mark));
+    }
+
+    fn is_positive(&self) -> bool {
+        self.value.is_some_and(|value| value > 0.0)
+    }
+}
+
 /// Reads the containers of a pod: together they have the limits of an instance; the largest one is its process.
-fn containers(pod: Item, workload: &mut Workload) -> Result<(), String> {
-    let (mut limits, mut requests) = (Some(0.0), Some(0.0));
-    let mut largest = -1.0;
-    let mut any_limit = false;
+fn containers(
+    pod: Item,
+    workload: &mut Workload,
+    log: &Log,
+    replaced: &mut usize,
+) -> Result<(), String> {
+    let (mut limits, mut requests) = (Sum::ZERO, Sum::ZERO);
+    let mut largest: Option<(f64, Item)> = None;
     for container in pod.list("containers") {
         let limit = processors(container, "resources.limits.cpu")?;
         let request = processors(container, "resources.requests.cpu")?;
-        let name = container.text("name").unwrap_or_default();
-        let image = container.text("image").unwrap_or_default();
-        let is_sidecar = ["istio-proxy", "linkerd-proxy"].contains(&name.as_str());
+        let name = container.at("name").and_then(Item::peek);
+        let is_sidecar = ["istio-proxy", "linkerd-proxy"]
+            .map(Some)
+            .contains(&name.as_deref());
         let weight = match is_sidecar {
             true => -0.5,
-            false => limit.or(request).unwrap_or(0.0),
+            false => limit.or(request).map_or(0.0, |(processors, _)| processors),
         };
-        if weight > largest {
-            largest = weight;
-            if !image.is_empty() {
-                workload.image = image;
-            }
-            workload.container = name;
+        if largest.is_none_or(|(most, _)| weight > most) {
+            largest = Some((weight, container));
         }
-        any_limit |= limit.is_some() || request.is_some();
-        limits = limits.zip(limit).map(|(sum, one)| sum + one);
-        requests = requests.zip(request.or(limit)).map(|(sum, one)| sum + one);
-        mentions(container, workload);
+        limits.add(limit);
+        requests.add(request.or(limit));
+        mentions(container, workload, replaced)?;
         health(container, workload)?;
     }
-    if any_limit {
-        workload.limit = limits.filter(|limit| *limit > 0.0).or(workload.limit);
-        workload.request = requests.filter(|sum| *sum > 0.0).or(workload.request);
+    if let Some((_, container)) = largest {
+        if let Some(image) = container.text("image").filter(|image| !image.is_empty()) {
+            workload.image = image;
+        }
+        workload.container = container.text("name").unwrap_or_default();
+    }
+    if limits.is_positive() {
+        limits.marks.iter().for_each(|mark| log.note(*mark));
+        workload.limit = limits.value;
+    }
+    if requests.is_positive() {
+        workload.scaler_marks.extend(requests.marks);
+        workload.request = requests.value;
     }
     Ok(())
 }
 
 /// Reads the texts that may name other services: environment, arguments and command.
-fn mentions(container: Item, workload: &mut Workload) {
+fn mentions(container: Item, workload: &mut Workload, replaced: &mut usize) -> Result<(), String> {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for variable in container.list("env") {
-        let Some(name) = variable.text("name") else {
+        let Some((name_mark, name)) = peeked(variable, "name") else {
             continue;
         };
-        if let Some(map) = variable.text("valueFrom.configMapKeyRef.name") {
-            variable.text("valueFrom.configMapKeyRef.key");
-            workload.environment.push(map);
+        let may_be_host = is_address(&name);
+        if let Some((map_mark, map)) = peeked(variable, "valueFrom.configMapKeyRef.name") {
+            let key = peeked(variable, "valueFrom.configMapKeyRef.key");
+            let (key_mark, key) = key.unzip();
+            workload.environment.push(Configured {
+                map,
+                key,
+                may_be_host,
+                marks: [Some(name_mark), Some(map_mark), key_mark],
+            });
         }
-        let Some(value) = variable.text("value") else {
+        let Some((mark, value)) = peeked(variable, "value") else {
             continue;
         };
-        let value = dereferenced(&value, &known);
+        let value = dereferenced(value, &known, replaced)?;
         workload.mentions.push(Mention {
             place: format!("env {}", super::shortened(&name)),
             text: value.clone(),
-            may_be_host: is_address(&name),
+            may_be_host,
+            marks: [Some(name_mark), Some(mark), None],
         });
         known.insert(name, value);
     }
     for source in container.list("envFrom") {
-        workload
-            .environment
-            .extend(source.text("configMapRef.name"));
+        let map = Configured::whole(source, "configMapRef.name");
+        workload.environment.extend(map);
     }
     for field in ["command", "args"] {
-        let words: Vec<String> = container
-            .list(field)
-            .into_iter()
-            .filter_map(Item::scalar)
-            .collect();
-        for word in words {
+        for item in container.list(field) {
+            let Some(word) = item.peek() else {
+                continue;
+            };
             let is_host = word
                 .split_once('=')
                 .is_some_and(|(flag, _)| is_address(flag));
             workload.mentions.push(Mention {
                 place: field.to_owned(),
-                text: dereferenced(&word, &known),
+                text: dereferenced(word, &known, replaced)?,
                 may_be_host: is_host,
+                marks: [Some(item.mark()), None, None],
             });
         }
     }
+    Ok(())
+}
+
+/// Returns the scalar at a path and its mark.
+fn peeked(item: Item, path: &str) -> Option<(Mark, String)> {
+    let item = item.at(path)?;
+    Some((item.mark(), item.peek()?))
 }
 
 /// True if the name of a variable or flag suggests that its value is an address.
@@ -169,22 +218,33 @@ pub(in crate::import) fn is_address(name: &str) -> bool {
     !is_own && endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns a text in which each `$(NAME)` is replaced by the value of the variable.
-fn dereferenced(text: &str, known: &BTreeMap<String, String>) -> String {
+/// Replaces `$(NAME)` in a text. An error is a text that refers to itself again and again.
+fn dereferenced(
+    text: String,
+    known: &BTreeMap<String, String>,
+    replaced: &mut usize,
+) -> Result<String, String> {
+    if !text.contains("$(") {
+        return Ok(text);
+    }
     let mut made = String::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once("$(") {
-        made.push_str(before);
         let (name, after) = after.split_once(')').unwrap_or((after, ""));
-        made.push_str(known.get(name).map_or("", String::as_str));
+        let value = known.get(name).map_or("", String::as_str);
+        made.push_str(before);
+        made.push_str(value);
         rest = after;
-        // Variables that refer to each other could make the text very long.
-        if made.len() > 64 << 10 {
-            return made;
+        *replaced += before.len() + value.len();
+        if *replaced > MOST_REPLACED {
+            return Err(
+                "its env refers to itself until there are more than 16 MiB of texts; shorten them"
+                    .to_owned(),
+            );
         }
     }
     made.push_str(rest);
-    made
+    Ok(made)
 }
 
 /// Reads a readiness probe: replicas that do not answer it get no requests.
@@ -201,8 +261,14 @@ fn health(container: Item, workload: &mut Workload) -> Result<(), String> {
         .clamp(1.0, 3600.0);
     let failures = probe.count("failureThreshold")?.unwrap_or(3).clamp(1, 1000);
     let successes = probe.count("successThreshold")?.unwrap_or(1).clamp(1, 1000);
-    let delay = probe.number("initialDelaySeconds")?;
-    workload.ready_after = delay.filter(|delay| (0.0..86_400.0).contains(delay));
+    let delay = probe.marked("initialDelaySeconds", "0 to 86400 seconds", |text| {
+        let delay = text.parse().ok();
+        delay.filter(|delay| (0.0..=86_400.0).contains(delay))
+    })?;
+    if let Some((delay, mark)) = delay {
+        workload.ready_after = Some(delay);
+        workload.scaler_marks.push(mark);
+    }
     workload.health = Some(HealthCheckDefinition {
         every: TimeSpan(Duration::from_secs_f64(every)),
         failures: Some(failures),

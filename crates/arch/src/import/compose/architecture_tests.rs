@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Scale, Topology};
 
-fn convert_text(text: &str) -> Result<Definition, ComposeError> {
+fn convert_text(text: &str) -> Result<Definition, ImportError> {
     compose_text(text, Path::new("shop.yml"), "shop")
 }
 
@@ -233,24 +233,27 @@ services:
 fn files_that_are_none_are_refused_in_a_sentence() {
     assert_eq!(
         refusal("[1, 2]"),
-        "shop.yml: this is not a compose file; expected an object with services by name"
+        "shop.yml is not usable: expected an object with services by name"
     );
     assert_eq!(
         refusal("version: '7'\nservices: {a: {image: b}}"),
-        "shop.yml: compose version '7' is unknown; the versions are 1, 2 and 3"
+        "shop.yml is not usable: compose version '7' is unknown; there are 1, 2 and 3"
     );
-    assert_eq!(refusal("version: '3'"), "shop.yml: there are no services");
+    assert_eq!(
+        refusal("version: '3'"),
+        "shop.yml is not usable: there are no services"
+    );
     assert_eq!(
         refusal("web: 5"),
-        "shop.yml: service 'web' has no fields; give it an image or a build"
+        "shop.yml is not usable: service 'web' has no fields; give it an image or a build"
     );
     assert_eq!(
         refusal("web: {links: [dbb]}\ndb: {image: mysql}"),
-        "shop.yml: service 'web' depends on 'dbb', which is not a service; did you mean db?"
+        "shop.yml is not usable: service 'web' depends on 'dbb', which is not a service; did you mean db?"
     );
     assert_eq!(
         refusal("services: {a: {image: b, deploy: {replicas: 0}}}"),
-        "shop.yml: service 'a' has 0 replicas; give 1 or more"
+        "shop.yml is not usable: service 'a': it has 0 replicas; give 1 or more"
     );
     let broken = refusal("web:\n  image: [a\n");
     assert!(
