@@ -15,12 +15,12 @@ const TOP: i32 = 64;
 fn shown(class: Stability) -> (&'static str, &'static str, &'static str) {
     match class {
         Stability::Stable => (picture::AREA, picture::INK, "S: recovers, in seconds"),
-        Stability::Degraded => (
-            picture::BAD_AREA,
-            picture::INK,
-            "D: degraded before",
+        Stability::Degraded => (picture::BAD_AREA, picture::INK, "D: degraded before"),
+        Stability::Metastable => (
+            picture::BAD,
+            picture::PAPER,
+            "M: share of runs that stay down",
         ),
-        Stability::Metastable => (picture::BAD, picture::PAPER, "M: share of runs that stay down"),
     }
 }
 
@@ -111,6 +111,10 @@ fn draw_point(
         return Ok(());
     }
     let middle = font(13, colour(ink)).pos(Pos::new(HPos::Center, VPos::Center));
-    area.draw(&Text::new(point.label(), (x + width / 2, y + height / 2), middle))?;
+    area.draw(&Text::new(
+        point.label(),
+        (x + width / 2, y + height / 2),
+        middle,
+    ))?;
     Ok(())
 }
