@@ -231,7 +231,7 @@ fn what_cannot_be_judged_is_refused() {
     };
     assert!(refused(&[], 8).starts_with("there is no objective"));
     assert!(refused(&["p99 < 1s"], 1).starts_with("1 runs are not possible"));
-    assert!(refused(&["pag p99 < 1s"], 8).contains("the load has no requests 'pag'"));
+    assert!(refused(&["pag p99 < 1s"], 8).contains("the load has no kind of request 'pag'"));
 }
 
 #[test]

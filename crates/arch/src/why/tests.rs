@@ -359,6 +359,6 @@ fn what_cannot_be_explained_is_refused() {
     assert!(refused("errors", 4, &[]).contains("is not a percentile or mean"));
     assert!(refused("p0", 4, &[]).contains("is not a percentile or mean"));
     assert!(refused("p99", 1, &[]).starts_with("1 seeds are not possible"));
-    assert!(refused("pag p99", 4, &[]).contains("the load has no requests 'pag'"));
+    assert!(refused("pag p99", 4, &[]).contains("the load has no kind of request 'pag'"));
     assert!(refused("p99", 2, &[("load.www.rate", "0")]).contains("no run had a request"));
 }

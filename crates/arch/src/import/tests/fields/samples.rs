@@ -322,10 +322,10 @@ fn envoy() -> System {
 fn compose() -> System {
     let services = json!({
         "shop": {"image": "shop:1", "ports": ["80:80"],
-            "environment": {"DB_ADDR": "db:5432", "ALSO_ADDR": "second-name:1", "LAST_ADDR": "third-name:1"},
+            "environment": {"DB_ADDR": "db:5432", "ALSO_ADDR": "second-name:1"},
             "deploy": {"replicas": 2, "resources": {"limits": {"cpus": "0.5"}}},
             "healthcheck": {"interval": "5s", "retries": 4}},
-        "user": {"build": "./user", "command": "serve --to=queue:9", "entrypoint": "run --mail=mail:25",
+        "user": {"build": "./user", "environment": {"LAST_ADDR": "third-name:1"}, "command": "serve --to=queue:9", "entrypoint": "run --mail=mail:25",
             "links": ["linked"], "depends_on": {"needed": {"condition": "service_started"}}, "scale": 3, "cpus": 1.5, "hostname": "second-name"},
         "cache": {"build": {"context": "./cache"}, "deploy": {"mode": "global"}, "container_name": "third-name"},
         "db": {"image": "postgres"},
