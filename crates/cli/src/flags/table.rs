@@ -21,7 +21,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('a'),
         value: Value::One("NAME"),
         default: "netflixoss",
-        help: "Architecture: fsm, migration, a definition in json_arch/, or a built-in one",
+        help: "Architecture: fsm, migration, a definition in json_arch/, or built in",
         shapes: true,
         ..PLAIN
     },
