@@ -5,6 +5,10 @@ use crate::{Limits, Model, Operation, Violation};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+/// The memory of a search for a smaller violation, if the whole violation is found with it. Parts that need more are
+/// left in, because few of them are worth the time.
+const MEMORY: usize = 8 << 20;
+
 /// Reduces a violation to the operations that cause it, and returns them in the order of their
 /// calls.
 ///
@@ -21,11 +25,15 @@ pub fn smallest_violation<M: Model>(
 ) -> Vec<Operation<M::Input, M::Output>> {
     let indices = violation.operations.iter();
     let all: Vec<_> = indices.map(|index| history[*index].clone()).collect();
-    let minimizer = Minimizer {
+    let mut minimizer = Minimizer {
         model,
-        limits,
+        limits: limits.clone(),
         deadline: Instant::now().checked_add(limits.time),
     };
+    minimizer.limits.memory = MEMORY.min(limits.memory);
+    if !minimizer.is_violation(&all) {
+        minimizer.limits.memory = limits.memory;
+    }
     let cut = minimizer.shortest_prefix(all);
     let groups = minimizer.groups(&cut);
     minimizer.without(cut, groups)
@@ -33,7 +41,7 @@ pub fn smallest_violation<M: Model>(
 
 struct Minimizer<'a, M> {
     model: &'a M,
-    limits: &'a Limits,
+    limits: Limits,
     deadline: Option<Instant>,
 }
 

@@ -1,7 +1,7 @@
 //! The verdicts of porcupine on its published test histories.
 //!
-//! Takes a checkout of github.com/anishathalye/porcupine in `PORCUPINE`, and reads nothing but its
-//! `test_data` and the verdicts that `porcupine_test.go` expects:
+//! Some of them are in `histories`. The test of all of them takes a checkout of github.com/anishathalye/porcupine in
+//! `PORCUPINE`, and reads nothing but its `test_data` and the verdicts that `porcupine_test.go` expects:
 //! `PORCUPINE=path cargo test -p corsair-check --test porcupine -- --ignored`
 
 use corsair_check::models::{self, FromRecords, KeyValue, Register};
@@ -15,6 +15,17 @@ fn is_linearizable<M: FromRecords + Default>(path: &Path) -> bool {
         Verdict::Linearizable => true,
         Verdict::Violation(_) => false,
         Verdict::Unknown(bound) => panic!("{}: {bound:?}", path.display()),
+    }
+}
+
+// Guarantee: check-1.
+#[test]
+fn some_published_histories_get_the_verdicts_of_porcupine() {
+    let histories = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+    for name in ["c01-ok", "c01-bad", "c10-ok", "c10-bad"] {
+        let path = histories.join(format!("{name}.txt"));
+        let is_ok = name.ends_with("ok");
+        assert_eq!(is_linearizable::<KeyValue>(&path), is_ok, "{name}");
     }
 }
 
