@@ -10,26 +10,36 @@
 //! recorded ones ([`judge`]).
 
 mod arrivals;
+mod configured;
 mod define;
 mod fit;
 mod invocation;
 mod judge;
+mod metrics;
 mod names;
+mod policies;
 mod read;
+mod recording;
 mod resample;
+mod reservoir;
 mod sampled;
 mod script;
 mod slots;
 
+pub use configured::ConfiguredError;
 pub use judge::{Quantile, Resemblance};
+pub use metrics::MetricSeries;
+pub use policies::{UnseenPolicies, UnseenPolicy};
 pub use read::TraceError;
+pub use recording::Recording;
 pub use resample::LearnedParameter;
+pub use reservoir::{Reservoir, SpanBatch};
 
 use crate::definition::{CheckedDefinition, Definition, DefinitionError, read_text};
 use crate::plan::SimulateError;
-use corsair::{Config, Random};
+use corsair::Config;
 use invocation::Invocations;
-use read::SpanSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -50,9 +60,13 @@ pub struct LearnReport {
     pub numbers: Vec<LearnedParameter>,
     /// Definitions learned from resampled recordings.
     pub resampled: Vec<Definition>,
+    /// The policies of calls that the traces cannot show, the most frequent calls first.
+    pub unseen: Vec<UnseenPolicies>,
     /// True if the compared response times are of traces that were not learned from.
     pub is_held_out: bool,
     recorded: Vec<judge::RecordedKind>,
+    /// The requests per second at each service.
+    visited: BTreeMap<String, f64>,
 }
 
 /// The options of learning.
@@ -150,50 +164,7 @@ pub fn learn_with(
     name: &str,
     options: &LearnOptions,
 ) -> Result<LearnReport, LearnError> {
-    let mut recorded = SpanSet::read(files)?;
-    let spans = recorded.spans.len() as u64;
-    let mut all = Invocations::join(&recorded);
-    recorded.spans = Vec::new();
-    all.part_inner(&mut recorded.names);
-    let from_outside = |of: &Invocations| of.all.iter().any(|made| made.caller.is_none());
-    if !from_outside(&all) {
-        return Err(LearnError::NoRequests(spans));
-    }
-    let traces = all.traces;
-    let held_out = hold_out(&mut all, options.holdout).filter(&from_outside);
-    let sampled = options.sampled.or(recorded.sampled()).unwrap_or(1.0);
-    let describe = |of: &Invocations| define::describe(&recorded.names, of, name, sampled);
-    let described = describe(&all);
-    let mut random = Random::new(options.seed);
-    let blocks = resample::Blocks::of(&all).filter(|_| options.resamples > 0);
-    let resampled: Vec<Definition> = blocks
-        .iter()
-        .flat_map(|blocks| {
-            let random = &mut random;
-            let drawn: Vec<Definition> = (0..options.resamples)
-                .map(|_| describe(&blocks.draw(random)).definition)
-                .collect();
-            drawn
-        })
-        .collect();
-    let mut remarks = described.remarks;
-    if options.resamples > 0 && resampled.is_empty() {
-        remarks.push("there are too few traces for confidence intervals".to_owned());
-    }
-    Ok(LearnReport {
-        numbers: resample::intervals(&described.definition, &resampled),
-        resampled,
-        is_held_out: held_out.is_some(),
-        recorded: match &held_out {
-            Some(held_out) => describe(held_out).kinds,
-            None => described.kinds,
-        },
-        definition: described.definition,
-        spans,
-        traces,
-        lasted: Duration::from_nanos(described.lasted),
-        remarks,
-    })
+    Recording::read(files)?.learn(name, options)
 }
 
 /// Removes the traces of the last part of a recording; `None` if there are none.

@@ -87,8 +87,9 @@ pub use import::{
     Unused, field_table, import, manifest_patch,
 };
 pub use learn::{
-    LearnError, LearnOptions, LearnReport, LearnedParameter, Quantile, Resemblance, TraceError,
-    learn, learn_with,
+    ConfiguredError, LearnError, LearnOptions, LearnReport, LearnedParameter, MetricSeries,
+    Quantile, Recording, Resemblance, Reservoir, SpanBatch, TraceError, UnseenPolicies,
+    UnseenPolicy, learn, learn_with,
 };
 pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Command, Key, Msg};

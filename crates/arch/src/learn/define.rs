@@ -5,8 +5,9 @@ use super::fit;
 use super::invocation::{Invocation, Invocations};
 use super::judge::RecordedKind;
 use super::names::Names;
+use super::policies::{self, Policies, Unseen, UnseenPolicies};
 use super::sampled;
-use super::script::{self, Target};
+use super::script::{self, Measured, Target};
 use super::slots::{self, Visit};
 use crate::definition::{
     Definition, EndpointDefinition, EntryLoad, PlacesDefinition, ServiceDefinition,
@@ -26,16 +27,21 @@ pub(super) struct LearnedDefinition {
     pub(super) kinds: Vec<RecordedKind>,
     pub(super) lasted: u64,
     pub(super) remarks: Vec<String>,
+    /// The requests per second at each service.
+    pub(super) visited: BTreeMap<String, f64>,
+    pub(super) unseen: Vec<UnseenPolicies>,
 }
 
 /// Derives the definition from invocations; `sampled` is the recorded share of all requests.
 pub(super) fn describe(
     known: &Names,
-    invocations: &Invocations,
+    invocations: &mut Invocations,
     name: &str,
     sampled: f64,
 ) -> LearnedDefinition {
     let names = TracedNames::new(known, &invocations.all);
+    let policies = policies::learn(invocations);
+    let invocations = &*invocations;
     let mut remarks = Vec::new();
     let mut services = Vec::new();
     let mut left_out = 0;
@@ -46,11 +52,18 @@ pub(super) fn describe(
             .map(|(place, _)| place)
             .collect();
         let mut waited = vec![0; invocations.all.len()];
-        let concurrency = concurrency(invocations, &mine, &mut waited, sampled);
+        let part = recorded_part(mine.iter().map(|&made| &invocations.all[made as usize]));
+        let concurrency = concurrency(invocations, &mine, &mut waited, sampled * part);
         let mut definition = ServiceDefinition::new(service.clone(), "service");
         definition.count = instances(invocations, &mine) as i64;
         definition.concurrency = concurrency.map(i64::from);
-        let mut ways = ways(invocations, &mine);
+        definition.calls = policies
+            .by_pair
+            .iter()
+            .filter(|((by, _), _)| by == number)
+            .map(|((_, to), policy)| (names.service(*to).to_owned(), policy.clone()))
+            .collect();
+        let mut ways = ways(invocations, &mine, &policies);
         definition.latency = latency(&mut ways);
         definition.error_rate = error_rate(invocations, &mine);
         for (operation, endpoint) in &names.endpoints[number] {
@@ -59,12 +72,20 @@ pub(super) fn describe(
                 .filter(|&&made| names.operation(&invocations.all[made as usize]) == *operation)
                 .copied()
                 .collect();
-            let script = script::learn(invocations, &of, &waited, &|target| names.target(target));
+            let script = script::learn(
+                &Measured {
+                    invocations,
+                    waited: &waited,
+                    waited_before: &policies.waited_before,
+                },
+                &of,
+                &|target| names.target(target),
+            );
             left_out += script.left_out;
             definition.endpoints.push(EndpointDefinition {
                 name: endpoint.clone(),
                 priority: None,
-                latency: latency_of_endpoint(invocations, &of, &ways),
+                latency: latency_of_endpoint(invocations, &of, &ways, &policies),
                 steps: script.steps,
             });
         }
@@ -78,7 +99,8 @@ pub(super) fn describe(
         times.sort_unstable();
         first = first.min(times[0]);
         last = last.max(times[times.len() - 1]);
-        let process = arrivals::process(&times, sampled);
+        let part = recorded_part(arriving.iter().copied());
+        let process = arrivals::process(&times, sampled * part);
         if process.distance > 0.1 {
             remarks.push(format!(
                 "arrivals at {entry} are neither constant, poisson nor uniform: the nearest is off by {:.2}",
@@ -101,7 +123,7 @@ pub(super) fn describe(
         for made in &arriving {
             *weights
                 .entry(names.target((made.service, made.operation)))
-                .or_default() += 1.0;
+                .or_default() += f64::from(made.weight);
         }
         let entry_load = EntryLoad {
             rate: Some(process.rate),
@@ -125,6 +147,7 @@ pub(super) fn describe(
     }
     remark(&mut remarks, invocations, left_out);
     remark_limits(&mut remarks, &services, sampled);
+    remarks.extend(policies.remarks(&|service| names.service(service).to_owned()));
     LearnedDefinition {
         definition: Definition {
             arch: name.to_owned(),
@@ -140,9 +163,45 @@ pub(super) fn describe(
             links: Vec::new(),
             services,
         },
+        unseen: {
+            let name = |service| names.service(service).to_owned();
+            let named = |one: &Unseen| one.named(name(one.pair.0), name(one.pair.1));
+            policies.unseen.iter().map(named).collect()
+        },
+        visited: visited(&names, invocations, last.saturating_sub(first), sampled),
         kinds,
         lasted: last.saturating_sub(first),
         remarks,
+    }
+}
+
+/// Returns the requests per second at each service in a recording of this length.
+fn visited(
+    names: &TracedNames,
+    invocations: &Invocations,
+    lasted: u64,
+    sampled: f64,
+) -> BTreeMap<String, f64> {
+    let mut visited: BTreeMap<String, f64> = BTreeMap::new();
+    let share = f64::from(u32::MAX).min(1e9 / lasted.max(1) as f64 / sampled);
+    for made in &invocations.all {
+        let name = names.service(made.service).to_owned();
+        *visited.entry(name).or_default() += f64::from(made.weight) * share;
+    }
+    visited
+}
+
+/// Returns the part of the requests that a reservoir has kept, of those that these stand for.
+fn recorded_part<'a>(made: impl Iterator<Item = &'a Invocation>) -> f64 {
+    let (mut count, mut stand_for) = (0.0, 0.0);
+    for made in made {
+        count += 1.0;
+        stand_for += f64::from(made.weight);
+    }
+    if stand_for > count {
+        count / stand_for
+    } else {
+        1.0
     }
 }
 
@@ -219,8 +278,9 @@ fn latency_of_endpoint(
     invocations: &Invocations,
     of: &[u32],
     all: &[u64],
+    policies: &Policies,
 ) -> Option<crate::Distribution> {
-    let mut ways = ways(invocations, of);
+    let mut ways = ways(invocations, of, policies);
     let (least, far) = OWN_LATENCY;
     if ways.is_empty() && !all.is_empty() {
         // The clients of an endpoint without samples are outside, so the recorded times include the travel time.
@@ -243,12 +303,13 @@ fn latency_of_endpoint(
 /// Returns the travel times of requests and of their answers, one sample for each invocation with a recorded client
 /// span. If clocks differ too much, each invocation gives one sample, which is half of the travel time in both
 /// directions.
-fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
+fn ways(invocations: &Invocations, mine: &[u32], policies: &Policies) -> Vec<u64> {
     let (mut one_way, mut halves) = (Vec::new(), Vec::new());
     let mut backwards = 0;
     for &made in mine {
         let about = &invocations.all[made as usize];
-        let Some((sent, received)) = about.client.filter(|_| !about.incomplete) else {
+        let is_other = about.incomplete || about.given_up || policies.waited_inside.contains(&made);
+        let Some((sent, received)) = about.client.filter(|_| !is_other) else {
             continue;
         };
         if about.one_way {
@@ -292,6 +353,9 @@ fn error_rate(invocations: &Invocations, mine: &[u32]) -> Option<f64> {
             continue;
         }
         all += 1;
+        if about.given_up {
+            continue;
+        }
         let by_itself = about.failed && !invocations.calls(made).any(|call| call.failed);
         failed += u64::from(by_itself);
     }

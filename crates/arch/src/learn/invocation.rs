@@ -6,7 +6,7 @@ mod sides;
 use super::names::Names;
 use super::read::{Side, Span, SpanSet};
 use missing::Aliases;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// The maximum length of a chain of parents; a longer one is treated as a cycle.
@@ -36,6 +36,10 @@ pub(super) struct Invocation {
     pub(super) from: Option<u32>,
     /// The invocation that sent the request; `None` for requests from outside.
     pub(super) caller: Option<u32>,
+    /// True if the client did not wait for the answer.
+    pub(super) given_up: bool,
+    /// The number of recorded requests that it stands for.
+    pub(super) weight: f32,
     /// True if the parent of the span, or of its client's span, is missing.
     is_orphan: bool,
 }
@@ -59,6 +63,8 @@ pub(super) struct Invocations {
     pub(super) all: Vec<Invocation>,
     /// The calls of all invocations, grouped by invocation and in the order of time.
     calls: Vec<u32>,
+    /// The ends and results of calls with several attempts, by the numbers of their first attempts.
+    joined: FxHashMap<u32, (u64, bool)>,
     /// The index of each invocation's first call.
     first_call: Vec<u32>,
     pub(super) traces: u64,
@@ -80,7 +86,19 @@ impl Invocations {
         // Traces are sorted, so that the result does not depend on the order of files.
         order.sort_by_key(|&place| {
             let span = &spans[place as usize];
-            (span.trace, span.begin, span.id, span.side.is_server())
+            let side = (span.side.is_server(), span.service);
+            (span.trace, span.begin, span.id, side, span.end)
+        });
+        // A trace that was given twice, for example by two queries, counts once.
+        order.dedup_by_key(|place| {
+            let span = &spans[*place as usize];
+            (
+                span.trace,
+                span.begin,
+                span.id,
+                span.side as u8,
+                span.service,
+            )
         });
         let mut joined = Invocations::default();
         let same = |a: &u32, b: &u32| spans[*a as usize].trace == spans[*b as usize].trace;
@@ -111,11 +129,44 @@ impl Invocations {
         }
     }
 
-    /// Returns the calls of an invocation, in the order of time.
-    pub(super) fn calls(&self, made: u32) -> impl Iterator<Item = &Invocation> {
+    /// Returns the numbers of the calls of an invocation, in the order of time.
+    pub(super) fn call_numbers(&self, made: u32) -> impl Iterator<Item = u32> + '_ {
         let range = self.first_call[made as usize]..self.first_call[made as usize + 1];
         let calls = &self.calls[range.start as usize..range.end as usize];
-        calls.iter().map(|&call| &self.all[call as usize])
+        calls.iter().copied()
+    }
+
+    /// Returns the calls of an invocation, in the order of time. The attempts of a call are one call.
+    pub(super) fn calls(&self, made: u32) -> impl Iterator<Item = Invocation> + '_ {
+        self.call_numbers(made).map(|call| self.call(call))
+    }
+
+    /// Returns a call, which ends with its last attempt.
+    pub(super) fn call(&self, number: u32) -> Invocation {
+        let mut call = self.all[number as usize];
+        if !self.joined.is_empty()
+            && let Some(&(end, failed)) = self.joined.get(&number)
+        {
+            call.client = Some((call.seen().0, end));
+            call.failed = failed;
+        }
+        call
+    }
+
+    /// Joins attempts to calls. Each call is given as its first attempt, its other attempts, and its end and result.
+    pub(super) fn join_attempts(
+        &mut self,
+        calls: impl Iterator<Item = (u32, Vec<u32>, (u64, bool))>,
+    ) {
+        let mut others: FxHashSet<u32> = FxHashSet::default();
+        for (first, further, result) in calls {
+            others.extend(further);
+            self.joined.insert(first, result);
+        }
+        if !others.is_empty() {
+            self.first_call.clear();
+            self.index_calls_without(&others);
+        }
     }
 
     /// Returns the traces as ranges of invocations, each with its start time; traces without an invocation are left
@@ -212,8 +263,13 @@ impl Invocations {
     }
 
     fn index_calls(&mut self) {
+        self.index_calls_without(&FxHashSet::default());
+    }
+
+    fn index_calls_without(&mut self, others: &FxHashSet<u32>) {
         let mut calls: Vec<(u32, u32)> = (0..)
             .zip(&self.all)
+            .filter(|(number, _)| !others.contains(number))
             .filter_map(|(number, made)| Some((made.caller?, number)))
             .collect();
         calls.sort_by_key(|&(caller, call)| {
@@ -306,6 +362,8 @@ impl<'a> Joining<'a> {
             client: None,
             from: None,
             caller: None,
+            given_up: false,
+            weight: span.weight,
             is_orphan: false,
         };
         match span.side {
@@ -313,6 +371,7 @@ impl<'a> Joining<'a> {
                 if let Some(client) = self.client_of(place) {
                     let client = &self.trace[client];
                     made.client = Some((client.begin, client.end));
+                    made.given_up = client.failed && client.end < span.end;
                     made.failed |= client.failed;
                     let both_ways = [client.side, span.side];
                     // A client's span without a duration has no answer: the client gave up, or the recording ended.

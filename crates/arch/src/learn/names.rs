@@ -29,6 +29,21 @@ impl Names {
         number
     }
 
+    /// Adds the names of another set, and returns their numbers here.
+    pub(super) fn merge(&mut self, other: &Names) -> Vec<u32> {
+        other.names.iter().map(|name| self.number(name)).collect()
+    }
+
+    /// Adds the names of another set up to a number of names. All further ones become one name.
+    pub(super) fn merge_at_most(&mut self, other: &Names, most: usize) -> Vec<u32> {
+        let number = |name: &Box<str>| match self.numbers.get(name) {
+            Some(&number) => number,
+            None if self.names.len() < most => self.number(name),
+            None => self.number("others"),
+        };
+        other.names.iter().map(number).collect()
+    }
+
     pub(super) fn name(&self, number: u32) -> &str {
         &self.names[number as usize]
     }

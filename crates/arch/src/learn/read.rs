@@ -5,6 +5,7 @@
 
 mod item;
 mod jaeger;
+mod lines;
 mod otlp;
 mod zipkin;
 
@@ -14,11 +15,11 @@ use item::Documents;
 use serde::de::DeserializeSeed;
 use std::path::{Path, PathBuf};
 
-/// The maximum size of a file in bytes.
+/// The maximum size in bytes of a file that is not divided into lines, and of a line.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// The maximum number of spans of all files together: about 400 MB.
-const MOST_SPANS: usize = 4_000_000;
+/// The maximum number of spans of all files together: about 1 GB.
+const MOST_SPANS: usize = 12_000_000;
 
 /// The reasons why traces could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +98,8 @@ pub(super) struct Span {
     pub(super) peer: Option<u32>,
     pub(super) begin: u64,
     pub(super) end: u64,
+    /// The number of recorded traces of its kind that it stands for; more than 1 if a reservoir dropped some.
+    pub(super) weight: f32,
 }
 
 /// All spans of some files.
@@ -123,6 +126,23 @@ impl SpanSet {
         }
     }
 
+    /// Creates a set of spans with the number of spans with a known sampling rate, and of the requests that they
+    /// stand for.
+    pub(super) fn from_parts(spans: Vec<Span>, names: Names, shares: (u64, f64)) -> SpanSet {
+        let (known, stand_for) = shares;
+        SpanSet {
+            spans,
+            names,
+            known,
+            stand_for,
+        }
+    }
+
+    /// Returns the number of spans with a known sampling rate, and of the requests that they stand for.
+    pub(super) fn shares(&self) -> (u64, f64) {
+        (self.known, self.stand_for)
+    }
+
     pub(super) fn read(files: &[PathBuf]) -> Result<SpanSet, TraceError> {
         let mut recorded = SpanSet::default();
         for file in files {
@@ -140,29 +160,56 @@ impl SpanSet {
             file: file.to_owned(),
             source,
         };
-        let bytes = read_maybe_gzip(file, MOST_BYTES).map_err(unreadable)?;
-        let wrong = |line: usize, what: String| TraceError::Wrong {
+        let wrong = |at: WrongText| TraceError::Wrong {
             file: file.to_owned(),
-            line: line.max(1),
-            what,
+            line: at.line.max(1),
+            what: at.what,
         };
+        if let Some(mut chunks) = lines::Chunks::open(file).map_err(unreadable)? {
+            let before = (self.spans.len(), self.known, self.stand_for);
+            match self.read_chunks(&mut chunks) {
+                Ok(()) => return Ok(()),
+                Err(lines::ChunkError::Unreadable(source)) => return Err(unreadable(source)),
+                Err(lines::ChunkError::Wrong(at)) if chunks.file_bytes > MOST_BYTES => {
+                    return Err(wrong(at));
+                }
+                // Not every value is on a line of its own.
+                Err(lines::ChunkError::Wrong(_)) => {
+                    self.spans.truncate(before.0);
+                    (self.known, self.stand_for) = (before.1, before.2);
+                }
+            }
+        }
+        let bytes = read_maybe_gzip(file, MOST_BYTES).map_err(unreadable)?;
+        self.read_bytes(&bytes).map_err(wrong)
+    }
+
+    /// Reads the values of a text.
+    pub(super) fn read_bytes(&mut self, bytes: &[u8]) -> Result<(), WrongText> {
         // Some editors begin a file with a byte-order mark.
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut reader = serde_json::Deserializer::from_slice(text);
         while reader.end().is_err() {
-            Documents(self).deserialize(&mut reader).map_err(|error| {
-                let said = error.to_string();
-                let said = &said[..said.rfind(" at line ").unwrap_or(said.len())];
-                let what = match error.classify() {
-                    serde_json::error::Category::Eof => {
-                        "the text is incomplete; the file is cut off".to_owned()
-                    }
-                    serde_json::error::Category::Syntax => {
-                        format!("this is not valid JSON: {said}")
-                    }
-                    _ => said.to_owned(),
-                };
-                wrong(error.line(), what)
+            let read = Documents(self).deserialize(&mut reader);
+            read.map_err(|error| WrongText::new(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Adds all spans of another set.
+    pub(super) fn append(&mut self, other: SpanSet) -> Result<(), String> {
+        let numbers = self.names.merge(&other.names);
+        let number = |name: u32| numbers[name as usize];
+        self.known += other.known;
+        self.stand_for += other.stand_for;
+        for span in other.spans {
+            self.add(Span {
+                service: number(span.service),
+                instance: number(span.instance),
+                region: number(span.region),
+                operation: number(span.operation),
+                peer: span.peer.map(number),
+                ..span
             })?;
         }
         Ok(())
@@ -177,6 +224,31 @@ impl SpanSet {
         }
         self.spans.push(span);
         Ok(())
+    }
+}
+
+/// A fault in a text, with its line from 1.
+#[derive(Debug)]
+pub(super) struct WrongText {
+    pub(super) line: usize,
+    pub(super) what: String,
+}
+
+impl WrongText {
+    fn new(error: &serde_json::Error) -> WrongText {
+        let said = error.to_string();
+        let said = &said[..said.rfind(" at line ").unwrap_or(said.len())];
+        let what = match error.classify() {
+            serde_json::error::Category::Eof => {
+                "the text is incomplete; the file is cut off".to_owned()
+            }
+            serde_json::error::Category::Syntax => format!("this is not valid JSON: {said}"),
+            _ => said.to_owned(),
+        };
+        WrongText {
+            line: error.line(),
+            what,
+        }
     }
 }
 

@@ -5,7 +5,8 @@
 //! the results estimates the spread over many recordings.
 
 use super::invocation::Invocations;
-use crate::definition::{Definition, Rate, StepDefinition};
+use crate::definition::{CallPolicy, Definition, Rate, ServiceDefinition, StepDefinition};
+use crate::duration_text::TimeSpan;
 use corsair::Random;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -106,12 +107,52 @@ fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
         if let Some(rate) = service.error_rate {
             numbers.insert(format!("{} error_rate", service.name), rate);
         }
+        for (called, policy) in &service.calls {
+            policy_numbers(
+                &format!("{} calls {called}", service.name),
+                policy,
+                &mut numbers,
+            );
+        }
         for endpoint in &service.endpoints {
             let name = format!("{}.{} work", service.name, endpoint.name);
             numbers.insert(name, work(&endpoint.steps));
         }
     }
     numbers
+}
+
+/// Adds the numbers of a policy for calls.
+fn policy_numbers(pair: &str, policy: &CallPolicy, numbers: &mut BTreeMap<String, f64>) {
+    let seconds = |time: TimeSpan| time.nanos() as f64 / 1e9;
+    let retries = policy.retries;
+    let values = [
+        ("timeout", policy.timeout.map(seconds)),
+        ("retries", retries.map(|retries| retries.most as f64)),
+        (
+            "backoff",
+            retries.and_then(|retries| retries.backoff).map(seconds),
+        ),
+        ("jitter", retries.and_then(|retries| retries.jitter)),
+        ("hedge", policy.hedge.map(|hedge| seconds(hedge.after))),
+        (
+            "connections",
+            policy.connections.map(|pool| pool.most as f64),
+        ),
+    ];
+    for (what, value) in values {
+        numbers.extend(value.map(|value| (format!("{pair} {what}"), value)));
+    }
+}
+
+/// Returns the mean work of a request at a service in seconds, over its endpoints without weights.
+pub(super) fn work_of(service: &ServiceDefinition) -> f64 {
+    let works: Vec<f64> = service
+        .endpoints
+        .iter()
+        .map(|one| work(&one.steps))
+        .collect();
+    works.iter().sum::<f64>() / works.len().max(1) as f64
 }
 
 /// Returns the mean total work of some steps in seconds, including parallel ones.

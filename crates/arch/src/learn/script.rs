@@ -10,8 +10,8 @@ mod write;
 
 use super::invocation::{Invocation, Invocations};
 use crate::definition::StepDefinition;
-use std::collections::HashMap;
-use tree::{Series, Times};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tree::{CallTimes, Series, Times};
 
 /// The maximum number of different calls of an endpoint; further calls are left out.
 const MOST_CALLS: usize = 48;
@@ -36,6 +36,15 @@ pub(super) struct Script {
     pub(super) steps: Vec<StepDefinition>,
     /// The number of calls that the script leaves out.
     pub(super) left_out: u64,
+}
+
+/// Invocations with the times that they waited.
+pub(super) struct Measured<'a> {
+    pub(super) invocations: &'a Invocations,
+    /// The time that each invocation waited for a slot.
+    pub(super) waited: &'a [u64],
+    /// The calls before which their callers waited for a connection.
+    pub(super) waited_before: &'a FxHashSet<u32>,
 }
 
 /// The relations between the calls of an endpoint.
@@ -112,22 +121,18 @@ impl Relations {
 
 /// Learns the script of an endpoint from its invocations and their waiting times. `name` returns the name of
 /// a target.
-pub(super) fn learn(
-    invocations: &Invocations,
-    mine: &[u32],
-    waited: &[u64],
-    name: &dyn Fn(Target) -> String,
-) -> Script {
+pub(super) fn learn(measured: &Measured, mine: &[u32], name: &dyn Fn(Target) -> String) -> Script {
+    let invocations = measured.invocations;
     // Failed invocations may lack calls; incomplete ones are not used.
     let is_good = |made: &&u32| {
         let made = &invocations.all[**made as usize];
-        !made.failed && !made.incomplete
+        (!made.failed || made.given_up) && !made.incomplete
     };
     let mut good: Vec<u32> = mine.iter().filter(is_good).copied().collect();
     if good.is_empty() {
         good = mine.to_vec();
     }
-    let mut numbers: HashMap<Call, usize> = HashMap::new();
+    let mut numbers: FxHashMap<Call, usize> = FxHashMap::default();
     let mut relations = Relations {
         both: vec![0; MOST_CALLS * MOST_CALLS],
         overlapping: vec![0; MOST_CALLS * MOST_CALLS],
@@ -141,7 +146,7 @@ pub(super) fn learn(
     for &invocation in &good {
         let begin = invocations.all[invocation as usize].begin;
         let first = made.len();
-        for (kind, call) in numbered(invocations, invocation) {
+        for (kind, place, call) in numbered(invocations, invocation) {
             let next = numbers.len();
             if next == MOST_CALLS && !numbers.contains_key(&kind) {
                 left_out += 1;
@@ -159,7 +164,8 @@ pub(super) fn learn(
             let to = if call.one_way { from } else { to };
             relations.counts[number] += 1;
             relations.offsets[number] += from.saturating_sub(begin) as f64;
-            made.push((number, from, to));
+            let is_late = measured.waited_before.contains(&place);
+            made.push((number, from, to, is_late));
         }
         relate(&mut relations, &made[first..]);
         ends.push(made.len());
@@ -171,11 +177,11 @@ pub(super) fn learn(
     let mut times: Times = vec![None; relations.calls.len()];
     let mut first = 0;
     for (&invocation, &end) in good.iter().zip(&ends) {
-        for &(call, from, to) in &made[first..end] {
-            times[call] = Some((from, to));
+        for &(call, from, to, is_late) in &made[first..end] {
+            times[call] = Some(CallTimes { from, to, is_late });
         }
         let about = &invocations.all[invocation as usize];
-        let begin = about.begin + waited[invocation as usize];
+        let begin = about.begin + measured.waited[invocation as usize];
         let until = (!about.one_way).then_some(about.end);
         series.measure(&times, begin.min(about.end.max(about.begin)), until);
         for &(call, ..) in &made[first..end] {
@@ -192,9 +198,9 @@ pub(super) fn learn(
 }
 
 /// Counts the pairs of calls of an invocation.
-fn relate(relations: &mut Relations, calls: &[(usize, u64, u64)]) {
-    for (place, &(a, a_from, a_to)) in calls.iter().enumerate() {
-        for &(b, b_from, b_to) in &calls[place + 1..] {
+fn relate(relations: &mut Relations, calls: &[(usize, u64, u64, bool)]) {
+    for (place, &(a, a_from, a_to, _)) in calls.iter().enumerate() {
+        for &(b, b_from, b_to, _) in &calls[place + 1..] {
             let pair = relations.at(a.min(b), a.max(b));
             relations.both[pair] += 1;
             let (ab, ba) = (relations.at(a, b), relations.at(b, a));
@@ -210,9 +216,13 @@ fn relate(relations: &mut Relations, calls: &[(usize, u64, u64)]) {
 }
 
 /// Returns the calls of an invocation. Calls to the same target are numbered in order, from 1.
-fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call, &Invocation)> {
-    let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
-    invocations.calls(made).map(move |call| {
+fn numbered(
+    invocations: &Invocations,
+    made: u32,
+) -> impl Iterator<Item = (Call, u32, Invocation)> + '_ {
+    let mut occurrences: FxHashMap<(Target, bool), u32> = FxHashMap::default();
+    invocations.call_numbers(made).map(move |number| {
+        let call = invocations.call(number);
         let (target, one_way) = ((call.service, call.operation), call.one_way);
         let occurrence = occurrences.entry((target, one_way)).or_insert(0);
         *occurrence += 1;
@@ -221,18 +231,18 @@ fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call,
             one_way,
             occurrence: *occurrence,
         };
-        (kind, call)
+        (kind, number, call)
     })
 }
 
 /// Counts the failed calls of an invocation, and the failed calls after which the invocation succeeded.
 fn forgive(
     relations: &mut Relations,
-    numbers: &HashMap<Call, usize>,
+    numbers: &FxHashMap<Call, usize>,
     invocations: &Invocations,
     invocation: u32,
 ) {
-    for (kind, call) in numbered(invocations, invocation) {
+    for (kind, _, call) in numbered(invocations, invocation) {
         if let Some(&number) = numbers.get(&kind).filter(|_| call.failed) {
             relations.failed[number] += 1;
             let has_failed = invocations.all[invocation as usize].failed;

@@ -1,6 +1,6 @@
 //! The result of learning from traces as JSON.
 
-use crate::learn::{LearnReport, Resemblance};
+use crate::learn::{LearnReport, Resemblance, UnseenPolicies};
 use serde::Serialize;
 
 /// The result of learning and its similarity to the recording, without the definition.
@@ -18,6 +18,8 @@ pub struct LearnedSummary {
     pub held_out: bool,
     /// Sentences about facts that the traces do not contain.
     pub remarks: Vec<String>,
+    /// The policies of calls that the traces cannot show.
+    pub unseen: Vec<UnseenPolicies>,
     /// The kinds of requests.
     pub requests: Vec<RequestsSummary>,
 }
@@ -51,6 +53,9 @@ pub struct QuantileRow {
     pub part: f64,
     pub recorded_seconds: f64,
     pub simulated_seconds: f64,
+    /// The interval that contains 95 % of the simulations of resampled recordings; null without them.
+    pub least_seconds: Option<f64>,
+    pub most_seconds: Option<f64>,
 }
 
 impl LearnedSummary {
@@ -69,6 +74,8 @@ impl LearnedSummary {
                     part: quantile.part,
                     recorded_seconds: quantile.recorded.as_secs_f64(),
                     simulated_seconds: quantile.simulated.as_secs_f64(),
+                    least_seconds: quantile.between.map(|(least, _)| least.as_secs_f64()),
+                    most_seconds: quantile.between.map(|(_, most)| most.as_secs_f64()),
                 })
                 .collect(),
         });
@@ -86,6 +93,7 @@ impl LearnedSummary {
                 .collect(),
             held_out: learned.is_held_out,
             remarks: learned.remarks.clone(),
+            unseen: learned.unseen.clone(),
             requests: requests.collect(),
         }
     }

@@ -133,8 +133,22 @@ pub fn write_flows(
     format: FlowFormat,
     seconds: u64,
 ) -> PathBuf {
+    write_flows_of(checked, directory, format, seconds, 0)
+}
+
+/// The same with a seed.
+pub fn write_flows_of(
+    checked: &corsair_arch::CheckedDefinition,
+    directory: &Path,
+    format: FlowFormat,
+    seconds: u64,
+    seed: u64,
+) -> PathBuf {
     let topology = Topology::new(checked, Scale::default()).unwrap();
-    let config = Config::default();
+    let config = Config {
+        seed,
+        ..Config::default()
+    };
     let clock = Clock::Virtual(config.progress.clone());
     let mut settings = Settings::new(topology.arch.clone(), clock);
     settings.kinds = corsair_arch::KINDS;

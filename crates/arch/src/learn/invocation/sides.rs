@@ -56,6 +56,7 @@ mod tests {
             peer: None,
             begin: 0,
             end: 1,
+            weight: 1.0,
         }
     }
 

@@ -133,6 +133,7 @@ impl Trace {
                 peer,
                 begin,
                 end: end_of(begin, span.duration.saturating_mul(1_000)),
+                weight: 1.0,
             })?;
         }
         Ok(())

@@ -9,24 +9,37 @@ use std::fmt;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResourceSpans {
+    #[serde(deserialize_with = "or_default")]
     resource: Resource,
     #[serde(
         rename = "scopeSpans",
         alias = "scope_spans",
-        alias = "instrumentationLibrarySpans"
+        alias = "instrumentationLibrarySpans",
+        deserialize_with = "or_default"
     )]
     scopes: Vec<ScopeSpans>,
+}
+
+/// Reads a value; null is the default, as in every JSON of protobuf.
+fn or_default<'de, D, T>(reader: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(reader).map(Option::unwrap_or_default)
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Resource {
+    #[serde(deserialize_with = "or_default")]
     attributes: Vec<Attribute>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ScopeSpans {
+    #[serde(deserialize_with = "or_default")]
     spans: Vec<Span>,
 }
 
@@ -41,13 +54,16 @@ struct Span {
     kind: Kind,
     start_time_unix_nano: Nanos,
     end_time_unix_nano: Nanos,
+    #[serde(deserialize_with = "or_default")]
     status: Status,
+    #[serde(deserialize_with = "or_default")]
     attributes: Vec<Attribute>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Status {
+    #[serde(deserialize_with = "or_default")]
     code: Code,
 }
 
@@ -55,6 +71,7 @@ struct Status {
 #[serde(default)]
 struct Attribute {
     key: String,
+    #[serde(deserialize_with = "or_default")]
     value: AttributeValue,
 }
 
@@ -245,6 +262,7 @@ impl ResourceSpans {
                 peer,
                 begin,
                 end: span.end_time_unix_nano.0.max(begin),
+                weight: 1.0,
             })?;
         }
         Ok(())

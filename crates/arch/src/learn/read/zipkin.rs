@@ -132,5 +132,6 @@ fn add_side(
         peer,
         begin,
         end: end.unwrap_or(begin).max(begin),
+        weight: 1.0,
     })
 }

@@ -2,8 +2,17 @@
 
 use super::Relations;
 
-/// The start and end of each call of an invocation; `None` for calls that it did not make.
-pub(super) type Times = Vec<Option<(u64, u64)>>;
+/// The times of a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallTimes {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// True if its caller waited before it for a connection.
+    pub(super) is_late: bool,
+}
+
+/// The times of each call of an invocation; `None` for calls that it did not make.
+pub(super) type Times = Vec<Option<CallTimes>>;
 
 /// A step that calls.
 #[derive(Debug)]
@@ -57,10 +66,17 @@ impl Series {
     pub(super) fn measure(&mut self, times: &Times, from: u64, to: Option<u64>) {
         let (mut last, mut since) = (from, 0);
         for place in 0..self.blocks.len() {
-            let Some((begin, end)) = self.blocks[place].span(times) else {
+            let Some(CallTimes {
+                from: begin,
+                to: end,
+                is_late,
+            }) = self.blocks[place].span(times)
+            else {
                 continue;
             };
-            self.record(since, place, begin.saturating_sub(last));
+            if !is_late {
+                self.record(since, place, begin.saturating_sub(last));
+            }
             if let Block::Parallel(branches) = &mut self.blocks[place] {
                 for branch in branches {
                     branch.measure(times, begin, None);
@@ -137,11 +153,19 @@ impl Block {
         }
     }
 
-    /// Returns the time from the start of the first call of the step to the end of the last.
-    fn span(&self, times: &Times) -> Option<(u64, u64)> {
+    /// Returns the times from the start of the first call of the step to the end of the last.
+    fn span(&self, times: &Times) -> Option<CallTimes> {
         let calls = self.calls();
         let made = calls.into_iter().filter_map(|call| times[call]);
-        made.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        made.reduce(|a, b| CallTimes {
+            from: a.from.min(b.from),
+            to: a.to.max(b.to),
+            is_late: if a.from <= b.from {
+                a.is_late
+            } else {
+                b.is_late
+            },
+        })
     }
 }
 

@@ -1,0 +1,104 @@
+//! Spans from files or from a collector, from which a definition is learned.
+
+use super::invocation::Invocations;
+use super::read::{SpanSet, TraceError};
+use super::{LearnError, LearnOptions, LearnReport, define, hold_out, resample};
+use crate::definition::Definition;
+use corsair::Random;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Recorded spans.
+///
+/// ```
+/// let mut recording = corsair_arch::Recording::default();
+/// let span = r#"[{"traceId": "a1", "id": "1", "kind": "SERVER", "name": "get", "timestamp": 1000,
+///     "duration": 9000, "localEndpoint": {"serviceName": "web"}}]"#;
+/// assert_eq!(recording.add(span.as_bytes())?, 1);
+/// let learned = recording.learn("shop", &corsair_arch::LearnOptions::default())?;
+/// assert_eq!(learned.definition.services[0].name, "web");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Recording {
+    pub(super) spans: SpanSet,
+}
+
+impl Recording {
+    /// Reads files of traces: OTLP/JSON, Zipkin or Jaeger.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn read(files: &[PathBuf]) -> Result<Recording, TraceError> {
+        let spans = SpanSet::read(files)?;
+        Ok(Recording { spans })
+    }
+
+    /// Adds the spans of a JSON text in one of these formats, and returns their number.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn add(&mut self, text: &[u8]) -> Result<usize, String> {
+        let before = self.spans.spans.len();
+        self.spans.read_bytes(text).map_err(|wrong| wrong.what)?;
+        Ok(self.spans.spans.len() - before)
+    }
+
+    /// Returns the number of spans.
+    pub fn spans(&self) -> usize {
+        self.spans.spans.len()
+    }
+
+    /// Learns a definition.
+    ///
+    /// # Errors
+    /// See [`LearnError`].
+    pub fn learn(self, name: &str, options: &LearnOptions) -> Result<LearnReport, LearnError> {
+        let mut recorded = self.spans;
+        let spans = recorded.spans.len() as u64;
+        let mut all = Invocations::join(&recorded);
+        recorded.spans = Vec::new();
+        all.part_inner(&mut recorded.names);
+        let from_outside = |of: &Invocations| of.all.iter().any(|made| made.caller.is_none());
+        if !from_outside(&all) {
+            return Err(LearnError::NoRequests(spans));
+        }
+        let traces = all.traces;
+        let mut held_out = hold_out(&mut all, options.holdout).filter(&from_outside);
+        let sampled = options.sampled.or(recorded.sampled()).unwrap_or(1.0);
+        let describe = |of: &mut Invocations| define::describe(&recorded.names, of, name, sampled);
+        let described = describe(&mut all);
+        let mut random = Random::new(options.seed);
+        let blocks = resample::Blocks::of(&all).filter(|_| options.resamples > 0);
+        let resampled: Vec<Definition> = blocks
+            .iter()
+            .flat_map(|blocks| {
+                let random = &mut random;
+                let drawn: Vec<Definition> = (0..options.resamples)
+                    .map(|_| describe(&mut blocks.draw(random)).definition)
+                    .collect();
+                drawn
+            })
+            .collect();
+        let mut remarks = described.remarks;
+        if options.resamples > 0 && resampled.is_empty() {
+            remarks.push("there are too few traces for confidence intervals".to_owned());
+        }
+        Ok(LearnReport {
+            numbers: resample::intervals(&described.definition, &resampled),
+            resampled,
+            is_held_out: held_out.is_some(),
+            recorded: match &mut held_out {
+                Some(held_out) => describe(held_out).kinds,
+                None => described.kinds,
+            },
+            visited: described.visited,
+            unseen: described.unseen,
+            definition: described.definition,
+            spans,
+            traces,
+            lasted: Duration::from_nanos(described.lasted),
+            remarks,
+        })
+    }
+}
