@@ -28,6 +28,7 @@ steps=(
     "stream|ci/test.sh stream|1,000 kills leave the files of a run without one; Kafka, kapacitor's command line, TLS, clients, hung receivers"
     "python|ci/test.sh python|the wheel, its types, tests, examples and notebooks"
     "observe|ci/test.sh observe|a real Kafka and a real Neo4j receive what was sent"
+    "twin-listen|ci/twin-listen.sh|spans of the official SDKs of Python, Go and Node are received and learned from, and hostile requests are refused"
     "twin|ci/twin.sh|what is learned from real services predicts them at other loads and under faults"
     "production|ci/production.sh|units, proxies, alert rules, restored nodes and rotated logs are as the guide for operators says"
     "platforms|ci/platforms.sh aarch64|every crate compiles for its platforms; aarch64 has the same digests"

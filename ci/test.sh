@@ -63,7 +63,7 @@ step_clippy() {
 step_tests() {
     cargo test
     # The features that are not in the default build of the command.
-    cargo test -p corsair-cli --features compose,metrics,rayon -- compose every_executor sense
+    cargo test -p corsair-cli --features compose,metrics,otlp,rayon -- compose every_executor receiver sense
 }
 
 step_docs() {

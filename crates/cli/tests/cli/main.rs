@@ -16,6 +16,7 @@ mod graph;
 mod hunt;
 mod import;
 mod learn;
+mod learn_sources;
 mod output;
 mod profile;
 mod session;
