@@ -129,13 +129,14 @@ impl Evidence {
                     if before.failed && retries[one] < MOST_ATTEMPTS {
                         retries[place] = retries[one] + 1;
                         if self.gaps.len() <= retries[one] {
-                            self.gaps.push(Vec::new());
+                            self.gaps.resize(retries[one] + 1, Vec::new());
                         }
                         self.gaps[retries[one]].push(attempt.begin - before.end);
                     }
                 }
                 Follows::During(one) => {
                     is_overlapped[one] = true;
+                    retries[place] = retries[one] + 1;
                     let before = &group.attempts[one];
                     if group.follows[one] == Follows::Nothing {
                         self.offsets.push(attempt.begin - before.begin);
@@ -248,40 +249,31 @@ impl Evidence {
         (is_limit && is_constant && self.longest <= longest && timeout > NO_TIME).then_some(timeout)
     }
 
-    /// Derives the waits before retries.
+    /// Derives the waits before retries. Quartiles are used, because a part of the waits may belong to other retries.
     fn backoff(&mut self, rules: &mut Rules) {
-        let mut waits = self.gaps.iter_mut().map(|gaps| {
+        let mut quartiles = self.gaps.iter_mut().map(|gaps| {
             gaps.sort_unstable();
-            (gaps.len() >= LEAST)
-                .then(|| (quantile(gaps, 0.05) as f64, quantile(gaps, 0.95) as f64))
+            let at = |part| quantile(gaps, part) as f64;
+            (gaps.len() >= LEAST).then(|| (at(0.25), at(0.5), at(0.75)))
         });
-        let Some(Some((low, high))) = waits.next() else {
+        let Some(Some((low, median, high))) = quartiles.next() else {
             return;
         };
-        if high <= NO_TIME as f64 {
+        if median <= NO_TIME as f64 {
             return;
         }
-        // Uniform waits between a part and the whole have these quantiles.
+        if let Some(Some((_, second, _))) = quartiles.next() {
+            rules.factor = Some((second / median * 20.0).round().max(20.0) / 20.0);
+        }
+        // Uniform waits between a part and the whole have these quartiles.
         let ratio = low / high;
-        let jitter = (1.0 - ratio) / (0.95 - 0.05 * ratio);
-        let jitter = if jitter < CONSTANT {
-            0.0
-        } else {
-            jitter.min(1.0)
-        };
-        let backoff = high / (1.0 - 0.05 * jitter);
-        rules.backoff = Some(match jitter == 0.0 {
-            true => quantile(&self.gaps[0], 0.5),
-            false => backoff as u64,
-        });
-        rules.jitter = (jitter * 100.0).round() / 100.0;
-        if let Some(second) = self.gaps.get_mut(1) {
-            second.sort_unstable();
-            if second.len() >= LEAST {
-                let factor = quantile(second, 0.95) as f64 / high;
-                rules.factor = Some(((factor * 20.0).round() / 20.0).max(1.0));
-            }
+        let jitter = ((1.0 - ratio) / (0.75 - 0.25 * ratio)).min(1.0);
+        if jitter < CONSTANT {
+            rules.backoff = Some(median as u64);
+            return;
         }
+        rules.backoff = Some((high / (1.0 - 0.25 * jitter)) as u64);
+        rules.jitter = (jitter * 100.0).round() / 100.0;
     }
 }
 
