@@ -1,4 +1,4 @@
-"""Sends requests that no SDK sends, and requires that each is refused and that the receiver goes on.
+"""Sends requests that no SDK sends, and requires that each is refused and that the receiver continues.
 
 Usage: hostile.py ADDRESS
 """

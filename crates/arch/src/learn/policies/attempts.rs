@@ -2,7 +2,7 @@
 //!
 //! A call of the same target by the same invocation may be a further attempt. It is a retry if such calls follow
 //! failures, but not successes. It is a hedge, or a retry after a time-out, if it begins a constant time after an attempt
-//! that is still in flight, and only then. The caller of a hedge goes on with the first answer; after a time-out it waits
+//! that is still in flight, and only then. The caller of a hedge continues with the first answer; after a time-out it waits
 //! for the answer of the last attempt.
 
 use crate::definition::{CallPolicy, Hedge, Retries};
@@ -77,7 +77,7 @@ impl Group {
         }
     }
 
-    /// Returns the time at which the caller went on after an attempt began: its next other call, or its end.
+    /// Returns the time at which the caller continued after an attempt began: its next other call, or its end.
     fn resumes(&self, attempt: &Attempt) -> u64 {
         let others = self.others.iter().filter(|&&begin| begin > attempt.begin);
         others
@@ -100,7 +100,7 @@ pub(super) struct Evidence {
     offsets: Vec<u64>,
     /// The durations of first attempts that no further one overlaps.
     alone: Vec<u64>,
-    /// Callers that waited for the last attempt, and callers that went on with the first answer.
+    /// Callers that waited for the last attempt, and callers that continued with the first answer.
     votes: [u64; 2],
     /// The times that callers waited for attempts that were answered after the callers had ended.
     given_up: Vec<u64>,
