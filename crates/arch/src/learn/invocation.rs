@@ -371,7 +371,7 @@ impl<'a> Joining<'a> {
                 if let Some(client) = self.client_of(place) {
                     let client = &self.trace[client];
                     made.client = Some((client.begin, client.end));
-                    made.given_up = client.failed && client.end < span.end;
+                    made.given_up = client.failed && !span.failed;
                     made.failed |= client.failed;
                     let both_ways = [client.side, span.side];
                     // A client's span without a duration has no answer: the client gave up, or the recording ended.

@@ -152,7 +152,11 @@ impl Evidence {
             if group.follows[place] == Follows::Nothing && !is_overlapped[place] {
                 self.alone.push(lasted);
             }
-            if attempt.end > group.caller_end && !is_overlapped[place] {
+            // A caller that ends with the failure of another call has not waited for this one.
+            let mut others = group.attempts.iter();
+            let has_failed = others
+                .any(|one| one.failed && one.end > attempt.begin && one.end <= group.caller_end);
+            if attempt.end > group.caller_end && !is_overlapped[place] && !has_failed {
                 self.given_up
                     .push(group.caller_end.saturating_sub(attempt.begin));
             }
