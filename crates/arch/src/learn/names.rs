@@ -36,12 +36,12 @@ impl Names {
 
     /// Adds the names of another set up to a number of names. All further ones become one name.
     pub(super) fn merge_at_most(&mut self, other: &Names, most: usize) -> Vec<u32> {
-        let number = |name: &Box<str>| match self.numbers.get(name) {
+        let mut number = |name: &str| match self.numbers.get(name) {
             Some(&number) => number,
             None if self.names.len() < most => self.number(name),
             None => self.number("others"),
         };
-        other.names.iter().map(number).collect()
+        other.names.iter().map(|name| number(name)).collect()
     }
 
     pub(super) fn name(&self, number: u32) -> &str {

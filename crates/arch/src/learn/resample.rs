@@ -76,10 +76,15 @@ pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Lear
             .filter_map(|one| one.get(&name).copied())
             .collect();
         of.sort_by(f64::total_cmp);
-        let at = |part: f64| of[((of.len() - 1) as f64 * part).round() as usize];
+        // The k-th smallest of n values has the probability k / (n + 1): with few values the ends are the extremes.
+        let beyond = ((of.len() + 1) as f64 * 0.025) as usize;
+        let outermost = beyond.saturating_sub(1);
         // A number has an interval only if more than half of the resampled definitions have it.
         (2 * of.len() > others.len()).then(|| LearnedParameter {
-            between: (at(0.025).min(value), at(0.975).max(value)),
+            between: (
+                of[outermost].min(value),
+                of[of.len() - 1 - outermost].max(value),
+            ),
             name,
             value,
         })
