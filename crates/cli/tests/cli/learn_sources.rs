@@ -327,7 +327,7 @@ mod receiver {
         let terminal = Terminal::new();
         terminal.write("json_arch/shop_arch.json", SHOP);
         let (child, address, _said) = listen(&terminal, "--format json");
-        let run = terminal.json(&format!("-a shop -d 10 --otlp {address}"));
+        let run = terminal.json(&format!("-a shop -d 10 --epoch now --otlp {address}"));
         signal("-INT", &child);
         let output = child.wait_with_output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -340,7 +340,7 @@ mod receiver {
         let terminal = Terminal::new();
         terminal.write("json_arch/shop_arch.json", SHOP);
         let (child, address, _said) = listen(&terminal, "--format json --per-kind 200");
-        terminal.json(&format!("-a shop -d 30 --otlp {address}"));
+        terminal.json(&format!("-a shop -d 30 --epoch now --otlp {address}"));
         signal("-INT", &child);
         let output = child.wait_with_output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();

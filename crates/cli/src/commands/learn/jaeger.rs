@@ -4,6 +4,8 @@ use super::web::Web;
 use anyhow::{Result, anyhow, bail};
 use corsair_arch::Recording;
 use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The maximum size of an answer in bytes, and the number of traces in one.
@@ -27,7 +29,7 @@ pub struct Query<'a> {
 #[derive(Debug, Deserialize)]
 struct Answer {
     #[serde(default)]
-    data: Option<Vec<Start>>,
+    data: Option<Vec<Box<RawValue>>>,
     #[serde(default)]
     errors: Option<Vec<Fault>>,
 }
@@ -39,7 +41,10 @@ struct Fault {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Start {
+    #[serde(default, rename = "traceID")]
+    trace_id: String,
     #[serde(default)]
     spans: Vec<SpanStart>,
 }
@@ -67,6 +72,8 @@ pub fn read(query: &Query) -> Result<Recording> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_micros() as u64;
     let from = now.saturating_sub(query.lookback.as_micros() as u64);
+    // A trace is found for each of its services, and at the end of a page as well as at the start of the next one.
+    let mut known = HashSet::new();
     for service in query.services {
         let mut until = now;
         let mut traces = 0;
@@ -84,12 +91,13 @@ pub fn read(query: &Query) -> Result<Recording> {
                 ],
                 MOST_BYTES,
             )?;
-            let answer: Answer = serde_json::from_slice(&text).map_err(|error| {
+            let wrong = |error: serde_json::Error| {
                 anyhow!(
                     "--jaeger {}: the answer is not Jaeger's: {error}",
                     query.address
                 )
-            })?;
+            };
+            let answer: Answer = serde_json::from_slice(&text).map_err(wrong)?;
             if let Some(fault) = answer.errors.iter().flatten().next() {
                 bail!("--jaeger {}: {}", query.address, fault.msg);
             }
@@ -97,14 +105,24 @@ pub fn read(query: &Query) -> Result<Recording> {
             if found.is_empty() {
                 break;
             }
-            let added = recording.add(&text);
-            added.map_err(|what| anyhow!("--jaeger {}: {what}", query.address))?;
+            let starts: Vec<Start> = (found.iter())
+                .map(|trace| serde_json::from_str(trace.get()))
+                .collect::<Result<_, _>>()
+                .map_err(wrong)?;
+            let new = found.iter().zip(&starts);
+            let new = new.filter(|(_, start)| known.insert(start.trace_id.clone()));
+            let new: Vec<&str> = new.map(|(trace, _)| trace.get()).collect();
+            if !new.is_empty() {
+                let text = format!(r#"{{"data":[{}]}}"#, new.join(","));
+                let added = recording.add(text.as_bytes());
+                added.map_err(|what| anyhow!("--jaeger {}: {what}", query.address))?;
+            }
             traces += found.len();
             if found.len() < limit {
                 break;
             }
             // Jaeger answers with the newest traces, so the next are older than the oldest of these.
-            let begins = found.iter().map(|trace| {
+            let begins = starts.iter().map(|trace| {
                 let starts = trace.spans.iter().map(|span| span.start_time);
                 starts.min().unwrap_or(0)
             });
