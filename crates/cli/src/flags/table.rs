@@ -21,7 +21,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('a'),
         value: Value::One("NAME"),
         default: "netflixoss",
-        help: "Architecture: fsm, migration, a definition in json_arch/, or built in",
+        help: "Architecture: fsm, migration, a built-in or one in json_arch/",
         shapes: true,
         ..PLAIN
     },

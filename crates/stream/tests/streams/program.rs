@@ -504,7 +504,15 @@ fn a_second_signal_ends_a_stop_at_once_and_loses_nothing() {
     assert_eq!(said.2, Some(0), "{said:?}");
     assert!(said.0.contains("20 points and bodies saved"), "{said:?}");
     drop(hung);
-    let listener = std::net::TcpListener::bind(address).unwrap();
+    // Another program may use the port for a moment.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let listener = loop {
+        match std::net::TcpListener::bind(address) {
+            Ok(listener) => break listener,
+            Err(error) => assert!(std::time::Instant::now() < until, "{error}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
     let receiver = std::thread::spawn(move || received(listener, 20));
     let mut server = Server::start(&terminal, "--data d --task post.tick");
     let received = receiver.join().unwrap();
