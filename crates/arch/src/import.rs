@@ -82,7 +82,7 @@ pub struct ImportOptions {
     pub rate: f64,
     /// Traces of the same system, from which its structure and times are learned.
     pub traces: Vec<PathBuf>,
-    /// Calls that no field states: the caller and the called service.
+    /// Calls that no field of the manifests states: the caller and the called service of each.
     pub calls: Vec<(String, String)>,
 }
 

@@ -129,7 +129,7 @@ pub struct MapPoint {
     pub class: Stability,
     /// The shares of runs that are stable, degraded and metastable.
     pub shares: [f64; 3],
-    /// Seconds from the end of the trigger until the objectives are met again, of the stable runs.
+    /// The recovery time of the stable runs: seconds from the end of the trigger until the objectives are met again.
     pub recovery: Estimate,
 }
 

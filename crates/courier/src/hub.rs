@@ -150,7 +150,7 @@ pub(crate) struct HubState {
     index: OnceLock<Index>,
 }
 
-/// The handle of the run for the rest of the node.
+/// The handle through which the rest of the node reaches the hub.
 pub(crate) struct Hub {
     state: Arc<HubState>,
     requests: mpsc::Sender<HubRequest>,

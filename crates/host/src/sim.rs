@@ -497,8 +497,8 @@ impl Sim {
             .map_or(Time::ZERO, |run| run.simulation.now())
     }
 
-    /// Returns a digest that is equal if every packet, every call of every program with its result and time, and the
-    /// log are equal.
+    /// Returns a digest of the run: of every packet, of every call of every program with its result and time, and of the
+    /// log.
     pub fn digest(&mut self) -> u64 {
         let Some(run) = &mut self.run else { return 0 };
         let mut digest = run.simulation.digest();

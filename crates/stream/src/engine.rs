@@ -571,7 +571,8 @@ impl EngineState {
         }
     }
 
-    /// Returns the saved state of a task, if its text and creation time are the same.
+    /// Returns the saved state of the task `name`, unless its text has changed or the task was added after the state was
+    /// saved.
     fn saved_for(&self, name: &str, pipeline: &Pipeline, since: Option<u64>) -> Option<SavedTask> {
         let saved = self.saved.lock().remove(name)?;
         if since.is_some_and(|since| since > self.restored.lock().generation) {

@@ -45,8 +45,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// ```
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
 
-    /// Waits for an event for which `wanted` is true; skipped events are stashed in order for later receives. A
-    /// deadlock report shows `why` as the reason of the wait.
+    /// Waits for an event for which `wanted` is true; skipped events are stashed, and later receives
+    /// get them in their original order. A deadlock report shows `why` as the reason of the wait.
     fn recv_where(
         &mut self,
         why: WaitReason,

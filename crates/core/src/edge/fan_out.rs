@@ -10,7 +10,7 @@ use std::fmt;
 ///
 /// A message is first offered to all edges, so an edge whose policy drops never waits for its siblings; then the
 /// fan-out waits for full edges that block. An aborted edge is removed. When no edge is left, `send` fails. The owner
-/// of the fan-out should then abort its own input, which dropping its receiver does.
+/// of the fan-out should then abort its own input by dropping the input's receiver.
 ///
 /// [`add`](FanOut::add) and [`remove`](FanOut::remove) change the edges. Dropping the fan-out closes all of them.
 ///

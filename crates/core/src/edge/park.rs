@@ -220,7 +220,8 @@ pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
     use std::time::Duration;
     /// The longest sleep, in microseconds.
     const LONGEST: u64 = 1 << 10;
-    /// The number of times that this thread yields to others, including one that may be interrupted, before it sleeps.
+    /// The number of times that this thread yields before it sleeps. A yield lets the awaited thread run if that thread was
+    /// interrupted.
     const YIELDS: u32 = 8;
     let mut pause = 1;
     loop {

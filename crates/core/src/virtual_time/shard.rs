@@ -52,7 +52,7 @@ use waits::Waits;
 /// The root is the first actor of a run.
 pub(super) const ROOT: u32 = 0;
 
-/// The purpose of the network's random numbers, mixed into their key.
+/// The domain separator of the network's random numbers: a constant that is mixed into their key.
 pub(super) const NETWORK: u64 = 0x4E45_5457_4F52_4B21;
 
 /// The cell of a shard of this message type.

@@ -223,7 +223,7 @@ impl Ledger {
         }
     }
 
-    /// Reports to the counters, and starts from zero.
+    /// Adds the local counts to `counters` and resets them to zero.
     pub(crate) fn flush(&mut self, counters: &Counters) {
         self.flush_to(counters.mine());
     }

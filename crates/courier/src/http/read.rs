@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The client's side of a connection, as an extension of its requests.
+/// The peer of a connection, stored in the extensions of each request of the connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     /// The address of the peer.

@@ -68,7 +68,7 @@ impl Routes {
         takers
     }
 
-    /// Closes all first edges; their contents are still processed.
+    /// Closes all entrances; the points that they already contain are still processed.
     pub(super) fn close(&self) {
         for entrance in self.takers.values().flatten() {
             entrance.close();

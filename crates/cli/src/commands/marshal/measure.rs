@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The number of runs before the first that counts, in which buffers grow and pools start.
+/// The number of warm-up runs, which are not measured: buffers grow and pools start.
 const WARM_UP: usize = 20;
 
 /// The number of runs of one subject before the next subject has its turn.

@@ -279,7 +279,7 @@ impl Waits {
         }
     }
 
-    /// Stores the waker that a combinator gave to a wait. The caller drops the returned waker.
+    /// Stores the waker that a combinator gave to an actor's wait. Returns the previous waker, which the caller must drop.
     #[must_use = "dropping a waker runs foreign code; drop it where no reference is held"]
     pub(in super::super) fn set_relay(&mut self, actor: u32, waker: Waker) -> Option<Waker> {
         self.relays.insert(actor, waker)

@@ -218,7 +218,7 @@ pub(in super::super) struct SavedBatch {
 /// The saved data of a group of pages, except for the actors' states.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(in super::super) struct SavedPageData {
-    /// The numbers of the pages modulo [`ROUND`]: all pages belong to one shard.
+    /// The remainder modulo [`ROUND`] that all page numbers have in common, because all pages belong to one shard.
     pub(in super::super) residue: u16,
     /// The number of actors in batches that have begun and not ended.
     pub(in super::super) live: u32,
