@@ -50,7 +50,7 @@ impl Model {
             self.handled.fetch_add(1, Relaxed);
             ledger.done(epoch);
         }
-        ledger.tell_to(mine);
+        ledger.flush_to(mine);
     }
 }
 
