@@ -5,6 +5,7 @@ use crate::disk::Disk;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::log::Line;
+use crate::observed::Traffic;
 use crate::state::{HostId, HostState};
 use crate::{Options, Outcome};
 use corsair::Time;
@@ -147,6 +148,18 @@ impl Sim {
     }
 
     pub fn digest(&mut self) -> u64 {
+        match self.0 {}
+    }
+
+    pub fn all_hosts(&self) -> Vec<(HostId, String)> {
+        match self.0 {}
+    }
+
+    pub fn is_over(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn traffic(&self) -> Vec<Traffic> {
         match self.0 {}
     }
 

@@ -71,7 +71,6 @@ mod links;
 mod log;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod machine;
-#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod observed;
 mod options;
 mod packet;
@@ -124,7 +123,6 @@ pub use executable::preload;
 pub use harness::{init, run_test, simulate};
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 pub use image::program;
-#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 pub use observed::Traffic;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 pub use sim::Sim;

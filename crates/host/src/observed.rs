@@ -1,9 +1,10 @@
 //! What an observer sees of a running simulation.
 
-use crate::sim::Sim;
-use crate::state::{HostId, HostState};
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use crate::state::HostId;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+use {
+    crate::sim::Sim, crate::state::HostState, std::collections::BTreeMap, std::sync::PoisonError,
+};
 
 /// The packets from one host to another so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,7 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 impl Sim {
     /// Returns all hosts with their names, in the order in which they were added.
     pub fn all_hosts(&self) -> Vec<(HostId, String)> {
