@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The laboratory of the validated twin: ci/twin/README.md says what it does.
+# Compares predictions of learned definitions with measurements: see ci/twin/README.md.
 #
 # Usage: ci/twin.sh [build|record|define|predict|measure|report ...]   (without a step: all of them)
 # Needs Go, Python 3.11 or newer, and the registries of Go, PyPI and crates.io. TWIN_WORK is a folder for what is built
