@@ -2,8 +2,8 @@
 //!
 //! All processes run the same program with the same configuration. Each process [runs its part](run_part) and reports
 //! the outcome to the first process, which [combines the reports](conclude_parts). At the end of every window a
-//! [`Carrier`] exchanges bytes with the other processes. The crate `corsair-cluster` has a carrier on MPI;
-//! [`thread_carriers`] connect threads, for tests.
+//! [`Carrier`] exchanges bytes with the other processes. The crate `corsair-cluster` has a carrier that uses MPI;
+//! [`thread_carriers`] creates carriers between threads, for tests.
 //!
 //! All actors must be spawned [by kind](crate::Kind), and messages must be serializable.
 

@@ -120,9 +120,9 @@ pub enum NotDeterministic {
 /// The first event in which two runs of a scenario differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The time of the difference, in the run where it came earlier.
+    /// The time of the difference: the earlier one if the times in the two runs differ.
     pub time: Time,
-    /// The event in the first run, with one worker, and the event in the second run; `None` if a run had no further
+    /// The event in the first run, with one worker, and the event in the second run. `None` if the run had no further
     /// event in the window.
     pub happened: [Option<String>; 2],
     /// The last common event before the difference in the same window; `None` if there was none in that window.
@@ -147,7 +147,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Returns the first event that only one of the runs has, and the end of a run that ended at that point.
+/// Returns the first event that happened in only one of the two runs, and the end of a run that ended at that point.
 fn first_difference<M: Message>(
     runs: [Simulation<M>; 2],
     trails: &[Vec<LoggedEvent>; 2],

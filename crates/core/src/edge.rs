@@ -3,10 +3,10 @@
 //! [`send`](Sender::send) accepts a message and waits while the edge is full; [`recv`](Receiver::recv) returns the next
 //! message, in order. An edge can end in two ways:
 //!
-//! - **close**: no more messages are sent; buffered messages are still received, then `recv` ends.
-//! - **abort**: both ends stop at once. Buffered messages are dropped, a waiting `send` returns its message in
-//!   [`Aborted`], and a waiting `recv` ends. **Abort wins**: once [`abort`](Sender::abort) has returned, nothing is
-//!   sent or received any more, on any thread.
+//! - **close**: no more messages are sent; buffered messages are still received, then `recv` returns `None`. -
+//!   **abort**: both ends stop at once. Buffered messages are dropped, a waiting `send` returns its message in
+//!   [`Aborted`], and a waiting `recv` returns `None`. **Abort wins**: once [`abort`](Sender::abort) has returned, no
+//!   message is sent or received any more, on any thread.
 //!
 //! Either end can abort the edge, and so can an [`AbortHandle`], which may belong to a whole graph of edges. Dropping
 //! the sender closes the edge. Dropping the receiver aborts it, because the buffered messages have no reader.
@@ -15,8 +15,8 @@
 //!
 //! | | senders | description |
 //! |---|---|---|
-//! | [`ring()`] | one | lock-free; the quickest |
-//! | [`queue()`] | any number: they can be cloned | a ring whose senders meet at a short lock; those that wait are served in their order; with capacity 0 a rendezvous |
+//! | [`ring()`] | one | lock-free; the fastest |
+//! | [`queue()`] | any number: they can be cloned | a ring whose senders share a short lock; waiting senders are served in order; with capacity 0 a rendezvous |
 //!
 //! Both ends have methods that wait in `async` code and methods that block their thread, with or without a time-out,
 //! for one message or many. A receiver is an [iterator](Receiver::iter) and a [`Stream`](futures_core::Stream); a

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A scenario whose root returns a value, the result of the run.
+/// A scenario whose root returns a value, which is the result of the run.
 pub trait Experiment<M: Message>: Send + 'static {
     /// The type of the root's return value.
     type Value: Send + 'static;
@@ -111,7 +111,8 @@ pub struct ReplicationError {
 /// Runs an experiment in virtual time with `runs` consecutive seeds, starting with the configured one, and
 /// returns the results in the order of seeds.
 ///
-/// Up to [`Config::workers`] runs are made concurrently, each on one thread. The result does not depend on this number.
+/// Up to [`Config::workers`] runs are executed in parallel, each on one thread. The result does not depend on this
+/// number.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Distribution, Estimate, Experiment, Message, replicate};
@@ -138,7 +139,7 @@ pub struct ReplicationError {
 /// ```
 ///
 /// # Errors
-/// The first run that fails, by seed.
+/// Returns the error of the failed run with the lowest seed.
 pub fn replicate<M: Message, E: Experiment<M>>(
     runs: u32,
     config: &Config,

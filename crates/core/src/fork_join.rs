@@ -1,7 +1,8 @@
 //! Fork-join: two computations as separately schedulable halves, and one wait for both.
 //!
 //! Guarantees:
-//! 1. A half runs exactly once, on one worker. If its join is dropped before, it may not run at all.
+//! 1. A half runs exactly once, on one worker. If its join is dropped before the half has begun, the half may not run
+//!    at all.
 //! 2. No half outlives its join, with one exception: if a future is dropped while another worker runs its half, that
 //!    half runs to its next wait and is dropped there. Dropping never waits.
 //! 3. A panic in a half resumes in the caller of the join after both halves are over. If both panic, the panic of the
@@ -9,23 +10,23 @@
 //! 4. Recursion is limited only by memory; when memory runs out, a panic reports it.
 //! 5. A join sees everything that its halves have written.
 //!
-//! It is *not* guaranteed that two halves run at the same time, or that one half makes progress while the other blocks
-//! its thread. Halves of [`join`] must not wait for each other; halves of [`fork_join`] may, by `.await`.
+//! It is *not* guaranteed that two halves run at the same time, or that one half makes progress while the other half
+//! blocks its thread. Halves of [`join`] must not wait for each other; halves of [`fork_join`] may, by `.await`.
 //!
 //! # Why a fork costs next to nothing
-//! The usual way to offer work to others is a deque of which the owner uses one end and thieves
-//! the other; each fork then pays for a fence or a read-modify-write, so that a thief who may come
-//! at any time is safe. Here they may not. A fork links its second half into a list
-//! that belongs to its worker alone (`offer`), and a worker without work *asks* (`worker`): it sets
-//! a flag that the owner compares anyway at each fork. Then the owner, in its own time, takes the
-//! oldest half out of its list, the one that stands for the most work, and puts it into a mailbox
-//! with one place (`mailbox`). Only there the two meet. Owners are asked at most every 50 µs, so
-//! forks of next to nothing are not handed out one by one.
+//! Most libraries offer work to other workers by a deque: the owner uses one end and thieves use the other. Because a
+//! thief may access the deque at any time, each fork needs a fence or a read-modify-write operation. Here thieves never
+//! access the list of a worker. A fork links its second half into a list that only its own worker uses (`offer`). A
+//! worker without work *asks* another worker (`worker`): it sets a flag, which the owner checks at each fork anyway.
+//! Then the owner takes the oldest half out of its list, which usually stands for the most work, and puts the half into
+//! a mailbox with one slot (`mailbox`). Only the mailbox is accessed by two threads. A worker is asked at most every 50
+//! µs, so tiny forks are not handed out one by one.
 //!
-//! Closures are stored on the stack of their fork (`closures`). Futures are stored in a block with their join (`block`,
-//! `half`, `fork`), which comes from free lists of the worker (`frames`). Both are first run in place; only a half that
-//! has to wait becomes a task with its own state (`state`). A woken half goes into a queue from which idle workers take
-//! without asking (`woken`), because the worker that woke it may stay busy.
+//! Closures are stored on the stack of their fork (`closures`). Futures are stored in one block together with their
+//! join (`block`, `half`, `fork`); blocks come from free lists of the worker (`frames`). Both forms first run their
+//! halves in place; only a half that has to wait becomes a task with its own state (`state`). A woken half is put into
+//! a queue from which idle workers take halves without asking (`ready_queue`), because the worker that woke the half
+//! may stay busy.
 //!
 //! # Example
 //! ```

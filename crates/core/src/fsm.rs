@@ -1,14 +1,14 @@
 //! Pirates and the Flying Spaghetti Monster: the first scenario, also used to measure the executors.
 //!
-//! The FSM, which is the root, spawns a population of pirates and sends each of them five messages: its name and the
-//! FSM's address, two other pirates to know, some gold, and a chat period. The pirates exchange messages for some time;
-//! then the FSM says goodbye to each, gets their gold back, and ends.
+//! The FSM, which is the root, spawns a population of pirates and sends each of them five messages: the pirate's name
+//! and the FSM's address, two other pirates as possible buddies, some gold, and a chat period. The pirates exchange
+//! messages for some time. Then the FSM says goodbye to each pirate, gets the gold back, and ends.
 //!
 //! Guarantees on every executor:
 //! - A pirate knows at most ten buddies, none of them twice, and never itself.
-//! - Pirates neither make nor lose gold: the gold that the FSM minted comes back with their goodbyes, or as coins that
-//!   reached a pirate after its end ([`config`] makes the executor return those).
-//! - The FSM ends, also where mailboxes drop messages; the [`Tally`] then counts what is missing.
+//! - Pirates neither create nor lose gold: the gold that the FSM minted comes back with the pirates' goodbyes, or as
+//!   coins that reached a pirate after its end ([`config`] makes the executor return such coins). - The FSM ends even
+//!   if mailboxes drop messages; the [`Tally`] then counts the missing answers and gold.
 //! - Both [forms](Form) of the pirate send the same messages and draw the same random numbers, so
 //!   that in virtual time their runs have the same digest.
 //! - The scenario reads no clock: events to record or measure go to a [`Watch`].
@@ -56,7 +56,7 @@ use std::time::Duration;
 pub struct Fsm<W: Watch = ()> {
     /// The first part of the pirates' names.
     pub arch: String,
-    /// The number of pirates. It is ignored with a [`network`](Fsm::network).
+    /// The number of pirates. The field is ignored if there is a [`network`](Fsm::network).
     pub population: u32,
     /// The duration of the talk before the FSM says goodbye; may be zero.
     pub talk: Duration,
@@ -90,7 +90,7 @@ impl Default for Fsm {
 pub enum Form {
     /// An `async fn` that receives in a loop.
     Async,
-    /// A handler: faster.
+    /// A handler, which is faster.
     #[default]
     Handler,
 }
@@ -151,7 +151,7 @@ pub enum FsmError {
     /// Fewer than two pirates.
     #[error("a population of {0} has no one to talk to; give at least 2 pirates")]
     Population(u32),
-    /// A chat period that pirates cannot keep.
+    /// A chat period that is zero, too long, or not a whole number of milliseconds.
     #[error(
         "pirates cannot chat every {0:?}; give a whole number of milliseconds from 1ms to 65535ms"
     )]
@@ -175,8 +175,8 @@ impl From<crate::SnapshotError> for FsmError {
     }
 }
 
-/// Returns the configuration with the setting that this scenario needs: coins that arrive after a pirate's end are
-/// returned to the FSM.
+/// Returns the configuration with the setting that this scenario needs: dead letters, such as coins for pirates that
+/// have ended, are returned to the FSM.
 pub fn config(base: Config) -> Config {
     Config {
         dead_letters: DeadLetters::ToRoot,
@@ -216,7 +216,7 @@ pub fn run<W: Watch>(
     Ok((report, tally))
 }
 
-/// Returns the kinds of a run of pirates, with the observers of this process.
+/// Returns the kinds of actors of a run of pirates, with the observers of this process.
 #[cfg(feature = "serde")]
 pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
     crate::Kinds::plain()
@@ -245,7 +245,7 @@ const BEFORE_NUMBER: &str = ".atlantic.bermuda.blackbeard";
 /// The part of a pirate's name after the number.
 const AFTER_NUMBER: &str = ".pirate";
 
-/// Returns the name of the pirate with this index, as [`Spawn`](crate::Spawn) makes it on request.
+/// Returns the name of the pirate with this index; it equals the name that [`Spawn`](crate::Spawn) builds.
 ///
 /// ```
 /// assert_eq!(corsair::fsm::pirate_name("fsm", 7), "fsm.atlantic.bermuda.blackbeard7.pirate");

@@ -73,7 +73,7 @@ fn paths(code: &str) -> BTreeSet<String> {
     paths
 }
 
-/// Adds the paths with which `rest` continues `prefix`, and returns the length of `rest` that they take.
+/// Adds the paths with which `rest` continues `prefix`, and returns the length of the part of `rest` that they occupy.
 fn resolve(prefix: &str, rest: &str, paths: &mut BTreeSet<String>) -> usize {
     let blank = rest.len() - rest.trim_start().len();
     let (start, rest) = (blank, &rest[blank..]);
@@ -109,7 +109,8 @@ fn is_exported_type(path: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_uppercase()))
 }
 
-/// Returns the maximum number of modules that a chain of `super::` leaves, beyond modules that are declared inline.
+/// Returns the maximum number of modules that a chain of `super::` leaves, not counting modules that are declared
+/// inline.
 fn climbs(code: &str) -> usize {
     let mut most = 0;
     for line in code.lines() {

@@ -1,8 +1,8 @@
 //! Asynchronous actors: the same source runs on every executor.
 //!
-//! Actors are written over [`AsyncContext`] or as an [`Actor`]. A run of them starts with a [`Scenario`], and [`run()`]
-//! runs it on an [`Executor`]: in deterministic virtual time, on tokio, on a pool of threads, or with an OS thread for
-//! each actor.
+//! An actor is an `async fn` over an [`AsyncContext`], or a handler that implements [`Actor`]. A run starts with a
+//! [`Scenario`], and [`run()`] runs the scenario on an [`Executor`]: in deterministic virtual time, on tokio, on a pool
+//! of threads, or with an OS thread for each actor.
 //!
 //! ```
 //! use corsair::{AsyncContext, Config, Event, Executor, Message, RunError, Scenario, run};
@@ -29,7 +29,8 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! [`edge`] and [`fork_join`] are independent of actors: bounded channels with abort, and parallel recursion.
+//! Two modules are independent of actors: [`edge`] has bounded channels with abort, and [`fork_join`] has parallel
+//! recursion.
 //!
 //! # Features
 //! | | |
@@ -79,7 +80,7 @@ mod virtual_time;
 #[cfg(feature = "threads")]
 mod wall;
 
-/// The examples of the manual are tests.
+/// Includes the README, so that its examples are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}

@@ -12,8 +12,8 @@ pub fn resident_memory() -> Option<u64> {
     size("/proc/self/status", "VmRSS:")
 }
 
-/// Returns the part of [`resident_memory`] that is pages of files, in bytes, if the system reports it (Linux
-/// does): the program and libraries, mostly read ahead and shared with other processes.
+/// Returns the part of [`resident_memory`] that consists of pages of files, in bytes, if the system reports it (Linux
+/// does). These are pages of the program and its libraries, which are mostly shared with other processes.
 pub fn file_memory() -> Option<u64> {
     size("/proc/self/status", "RssFile:")
 }

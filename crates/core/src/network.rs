@@ -15,11 +15,11 @@ use std::time::Duration;
 /// The model of a network in virtual time ([`Config::network`](crate::Config::network)).
 ///
 /// A network is a function. Its result for a message depends on the message's route, and on random numbers derived from
-/// the seed and the route, so a run is the same for any number of workers. It is called once for each message, on the
-/// thread of the sender's worker.
+/// the seed and the route. So a run is the same for any number of workers. The network is called once for each message,
+/// on the thread of the sender's worker.
 ///
-/// A network states its smallest latency, which is the lookahead. The larger it is, the wider are the windows in which
-/// workers need no barrier.
+/// A network states its smallest latency, which is the lookahead of the run. A larger lookahead makes wider windows, so
+/// workers need fewer barriers.
 ///
 /// ```
 /// use corsair::network::{Fifo, Jitter, Lossy, Network};
@@ -62,8 +62,8 @@ use std::time::Duration;
 /// ```
 ///
 /// Messages of an actor to itself also have the network's latency, and are never lost; messages of
-/// [`Context::send_self`](crate::Context::send_self) take no time. Stops and notices of an end are never lost, and take
-/// the longest latency, so that no earlier message arrives after them.
+/// [`Context::send_self`](crate::Context::send_self) take no time. Stops, and notices of an actor's end, are never
+/// lost, and have the longest latency, so that no earlier message arrives after them.
 pub trait Network: fmt::Debug + Send + Sync + 'static {
     /// Returns a lower bound of all latencies, at least a nanosecond.
     fn least(&self) -> Duration;
@@ -80,8 +80,8 @@ pub trait Network: fmt::Debug + Send + Sync + 'static {
         Delivery::Arrives
     }
 
-    /// True if messages of a pair of actors keep their order: a message that would overtake another waits for
-    /// it. Otherwise messages are reordered by their latencies.
+    /// True if messages from one actor to another keep their order: a message that would overtake an earlier one is
+    /// delayed. Otherwise messages are reordered by their latencies.
     fn keeps_order(&self) -> bool {
         false
     }

@@ -67,8 +67,8 @@ pub const fn rgb(colour: &str) -> (u8, u8, u8) {
     )
 }
 
-/// Adds a title, a description and the colours of dark schemes to an SVG document. The rules of its style apply to this
-/// document alone, also inside a page with other pictures.
+/// Adds a title, a description and the colours of dark schemes to an SVG document. The style rules apply only to this
+/// document, even inside a page with other pictures.
 ///
 /// ```
 /// let svg = corsair::picture::finish("<svg width=\"9\"><rect/></svg>", "Load & time", "Two curves.");

@@ -1,12 +1,12 @@
-//! Results that actors hand in.
+//! Results that actors add at the end of a run.
 
 use crate::contract::{Addr, Context, Message};
 use crate::sync::lock;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// Collects results of actors, for [`Actor::finish`](crate::Actor::finish), in the order of addresses and not of ends.
-/// Clones share the results.
+/// A collection of results, which actors add in [`Actor::finish`](crate::Actor::finish). The results are in the order
+/// of the actors' addresses, not in the order of their ends. Clones share the results.
 ///
 /// ```
 /// use corsair::*;

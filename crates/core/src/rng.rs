@@ -5,8 +5,8 @@ use rand_core::RngCore;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The stream of an actor as a [`rand_core::RngCore`]: see [`Context::rng`]. Each call that returns up to 64 bits draws
-/// one number from the actor's stream.
+/// The random stream of an actor as a [`rand_core::RngCore`]; [`Context::rng`] returns it. Each call that returns up to
+/// 64 bits draws one number from the actor's stream.
 pub struct StreamRng<'a, M, C> {
     context: &'a mut C,
     _message: PhantomData<fn() -> M>,

@@ -49,8 +49,8 @@ pub fn run<M: Message>(
     }
 }
 
-/// Like [`run`], on a wall-clock executor only. Virtual time is not compiled for the scenario, so programs that do not
-/// use it build faster.
+/// Runs a scenario like [`run`], on a wall-clock executor. Virtual time is not compiled for the scenario, so programs
+/// that do not use virtual time build faster.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -155,15 +155,15 @@ pub fn simulate_script<M: Message>(
     crate::virtual_time::run_script(config, script)
 }
 
-/// Runs a scenario like [`Executor::Tokio`], with a task per actor, on an existing tokio runtime, together with other
-/// tasks: for actors that share sockets and channels with them. [`Config::workers`] is ignored.
+/// Runs a scenario on an existing tokio runtime, with a task per actor, like [`Executor::Tokio`]. The actors can share
+/// sockets and channels with other tasks of the runtime. [`Config::workers`] is ignored.
 ///
 /// The calling thread waits until the run is over and every body has been dropped. It must not be a thread that runs
 /// the runtime's tasks: use a separate thread, or one that may block.
 ///
 /// If the runtime is shut down during the run, the run is cancelled, and so is [`Config::cancel`]. On a runtime that no
-/// thread drives, the run makes no progress until a thread does, or until it is cancelled or its [`Config::end`] is
-/// over; then the calling thread drops the bodies.
+/// thread drives, the run makes no progress. If such a run is cancelled or reaches its [`Config::end`], the calling
+/// thread drops the bodies.
 ///
 /// # Errors
 /// See [`RunError`].

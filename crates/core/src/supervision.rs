@@ -35,9 +35,9 @@ pub struct RestartPolicy {
     pub max_restarts: u32,
     /// The interval in which restarts are counted.
     pub within: Duration,
-    /// The pause before the second restart within that interval; the first restart has none.
+    /// The pause before the second restart within that interval; there is no pause before the first restart.
     pub backoff: Duration,
-    /// The factor by which each further pause is longer.
+    /// The factor by which each further pause is longer than the previous one.
     pub factor: f64,
     /// The longest pause.
     pub max_backoff: Duration,
@@ -46,8 +46,8 @@ pub struct RestartPolicy {
 }
 
 impl Default for RestartPolicy {
-    /// Returns a policy of ten restarts in a minute, with pauses from 10 ms that double up to ten seconds; a further
-    /// panic escalates.
+    /// Returns a policy of ten restarts in a minute. Pauses start at 10 ms and double up to ten seconds. A further
+    /// panic is escalated.
     fn default() -> Self {
         RestartPolicy {
             max_restarts: 10,
@@ -74,7 +74,7 @@ impl RestartPolicy {
     }
 }
 
-/// Computes a power by squaring. It uses only multiplications, so it is equal on every machine.
+/// Computes a power by repeated squaring. Only multiplications are used, so the result is equal on every machine.
 fn power(mut base: f64, mut exponent: u32) -> f64 {
     let mut power = 1.0;
     while exponent > 0 {
@@ -90,17 +90,18 @@ fn power(mut base: f64, mut exponent: u32) -> f64 {
 /// The action after an actor's final panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FinalAction {
-    /// The panic is passed on: the actor ends with it, and either its parent is notified
-    /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)) or the run ends,
-    /// depending on [`Config::panics`](crate::Config::panics).
+    /// The actor ends with the panic. Then its parent is notified ([`Event::Down`](crate::Event::Down) with
+    /// [`Reason::Panicked`](crate::Reason::Panicked)), or the run ends, depending on
+    /// [`Config::panics`](crate::Config::panics).
     #[default]
     Escalate,
     /// The actor ends as if it had returned.
     GiveUp,
 }
 
-/// The async body of a handler that is rebuilt in place after a panic. It keeps its address, events wait during the
-/// pause, and the event on which it panicked is lost. It works on every executor.
+/// Runs a handler as an async body, and rebuilds the handler after a panic. The actor keeps its address. Events wait
+/// during the pause before a restart; the event on which the handler panicked is lost. This function works on every
+/// executor.
 ///
 /// ```
 /// use corsair::*;
@@ -176,7 +177,7 @@ pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
     }
 }
 
-/// The restarts of late.
+/// The recent restarts of an actor.
 struct Restarts {
     policy: RestartPolicy,
     /// The times of the counted restarts.

@@ -43,7 +43,8 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Measures time by the wall clock; on bare WebAssembly, which has no clock, no time passes.
+/// A stopwatch that measures time by the wall clock. WebAssembly without a host has no clock, so there the measured
+/// time is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))] std::time::Instant,
@@ -74,8 +75,8 @@ pub(crate) fn lock<T: ?Sized>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGu
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Returns how often a thread that waits for `waiters` others spins before it yields: zero if there are fewer
-/// cores than threads. It asks the system, so store the result.
+/// Returns how often a thread that waits for `waiters` others spins before it yields: zero if there are fewer cores
+/// than threads. The function makes a system call, so store its result.
 pub(crate) fn spins(waiters: usize) -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // Under miri one thread runs at a time.

@@ -20,7 +20,7 @@ pub fn here() -> Option<(Time, Addr)> {
 /// An event, or the beginning of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// The time and the actor; `None` outside of virtual time.
+    /// The virtual time and the actor; `None` outside of virtual time.
     pub here: Option<(Time, Addr)>,
     /// The level of the event or span.
     pub level: Level,
@@ -30,12 +30,13 @@ pub struct TraceRecord {
     pub message: String,
     /// The other fields.
     pub fields: Vec<(&'static str, String)>,
-    /// The names of the spans around it, the outermost first.
+    /// The names of the enclosing spans, the outermost first.
     pub within: Vec<&'static str>,
 }
 
-/// A layer for tests: keeps events and spans, each with the virtual time and the actor. The records that are taken from
-/// it are ordered by (time, actor), regardless of the workers on which the actors ran. Clones are one layer.
+/// A layer for tests, which stores events and spans, each with the virtual time and the actor. [`take`](Self::take)
+/// returns the records in the order of (time, actor), regardless of the workers on which the actors ran. Clones share
+/// their records.
 ///
 /// ```
 /// use corsair::traced::TestLayer;

@@ -1,8 +1,8 @@
 //! The virtual executor: deterministic discrete-event execution in virtual time.
 //!
 //! **The result is the same, to the last bit, for any number of workers.** Every event has a time, a receiver, a sender
-//! and a sequence number. A receiver handles its events in the order of (time, sender, sequence), and nothing that an
-//! actor can observe depends on anything else.
+//! and a sequence number. A receiver handles its events in the order of (time, sender, sequence), and an actor can
+//! observe no other order.
 //!
 //! # How
 //! Actors are distributed over shards, one per worker thread, which share nothing. Time is divided into windows that
@@ -79,15 +79,15 @@ use std::sync::{Arc, Mutex};
 #[cfg(feature = "serde")]
 pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
 
-/// Returns the maximum number of workers that get a share of `actors` actors spawned together. It is limited because
-/// workers get actors in pages of 256.
+/// Returns the maximum number of workers among which `actors` actors of one spawn can be divided. The number is limited
+/// because each worker gets complete pages of 256 actors.
 pub fn most_workers(actors: u32) -> NonZeroUsize {
     let pages = actors.div_ceil(addresses::PAGE);
     NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Returns the number of workers for which each worker has at least `each` actors, so that barriers pay off: at least
-/// one worker, and at most one per core.
+/// Returns the largest number of workers for which each worker has at least `each` actors: at least one worker, and at
+/// most one per core. With fewer actors per worker, barriers cost more than parallelism gains.
 pub fn worthwhile_workers(actors: u32, each: NonZeroU32) -> NonZeroUsize {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let busy = NonZeroUsize::new((actors / each) as usize);
@@ -123,8 +123,8 @@ fn run_root<M: Message>(
     conclude(M::KINDS, config, started.elapsed(), outcomes)
 }
 
-/// Runs all shards: on this thread until windows are dense enough, then every shard except the first on its
-/// own thread.
+/// Runs all shards: on this thread until windows are dense enough, and then each shard except the first on its own
+/// thread.
 fn run_shards<M: Message>(
     config: &Config,
     root: Arc<dyn Blueprint<M, Shard<M>>>,
@@ -179,7 +179,7 @@ fn check_memory<M: Message>(config: &Config) -> Result<(), RunError> {
     Err(refused(config, source, 0))
 }
 
-/// Returns the error of a run for which the system cannot create a thread, or lacks the memory for it.
+/// Returns the error of a run for which the system cannot create a thread, or does not have enough memory.
 fn refused(config: &Config, source: std::io::Error, workers: usize) -> RunError {
     let report = Box::new(Report {
         executor: Executor::Virtual,

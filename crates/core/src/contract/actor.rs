@@ -8,38 +8,39 @@ use super::message::Message;
 /// The decision of an actor after an event: to continue or to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Wait for the next event.
+    /// Continues the actor, which then waits for its next event.
     Continue,
     /// Ends the actor: the handler is dropped, and later messages to it are dead letters.
     Stop,
 }
 
-/// The handler form of an actor: a state with a function that handles events. It is the fastest form, and the one for
-/// states that are plain data.
+/// The handler form of an actor: a state with a function that handles events. This is the fastest form of an actor, and
+/// the form for states that are plain data.
 ///
 /// The other form is an `async fn` over an [`AsyncContext`]. Both run on every executor; [`drive`] converts a handler
 /// to an async body.
 pub trait Actor<M: Message>: Send + Sized + 'static {
-    /// Called once, before the first event. For an actor spawned [`on_demand`](crate::Spawn::on_demand) that is when
-    /// its first event arrives.
+    /// Called once, before the first event. An actor spawned [`on_demand`](crate::Spawn::on_demand) starts when its
+    /// first event arrives.
     fn start<C: Context<M>>(&mut self, cx: &mut C) {
         let _ = cx;
     }
 
-    /// Handles one event, without waiting. Messages that it sends leave at the time of the event.
+    /// Handles one event, without waiting. Messages that the handler sends leave at the time of the event.
     fn on<C: Context<M>>(&mut self, event: Event<M>, cx: &mut C) -> Flow;
 
-    /// Returns the actor's state for [`Simulation::inspect_value`](crate::Simulation::inspect_value), which does not
-    /// know the actor's type. By default it returns `None`, and the state is not shown.
+    /// Returns the actor's state as JSON, for tools that do not know the actor's type
+    /// ([`Simulation::inspect_value`](crate::Simulation::inspect_value)). The default implementation returns `None`,
+    /// and the state is not shown.
     #[cfg(feature = "serde")]
     fn state(&self) -> Option<serde_json::Value> {
         None
     }
 
-    /// Called once at the end of the run if the actor is alive, to record measurements or hand in
-    /// [`Results`](crate::Results). Messages that it sends do not arrive. The time is the end of the run.
+    /// Called once at the end of the run if the actor is alive, to record measurements or add to
+    /// [`Results`](crate::Results). Messages that it sends do not arrive. [`Context::now`] returns the end of the run.
     ///
-    /// It is called for actors that were spawned in handler form, after any end of the run except a panic.
+    /// `finish` is called for actors that were spawned in handler form, after any end of the run except a panic.
     fn finish<C: Context<M>>(&mut self, cx: &mut C) {
         let _ = cx;
     }

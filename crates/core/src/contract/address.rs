@@ -5,8 +5,8 @@ use std::ops::Range;
 
 /// The address of an actor within one run.
 ///
-/// It takes four bytes, so that messages and states may hold many addresses. Addresses are never reused within a run: a
-/// message to an actor that has ended becomes a dead letter and never reaches another actor.
+/// An address takes four bytes, so that messages and states may contain many addresses. Addresses are never reused
+/// within a run: a message to an actor that has ended becomes a dead letter and never reaches another actor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Addr(pub(crate) u32);
@@ -61,7 +61,7 @@ pub struct AddrRange {
     pub(crate) count: u32,
 }
 
-/// A range as it was serialized, which may be invalid.
+/// A deserialized range that was not checked yet and may be invalid.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 #[serde(rename = "AddrRange")]
@@ -84,8 +84,8 @@ impl TryFrom<UncheckedRange> for AddrRange {
     }
 }
 
-/// Panics because no actor has this index. A separate cold function keeps the formatting of the message off the hot
-/// path.
+/// Panics with the message that the range has no actor with this index. The function is separate and cold, so that
+/// callers on the hot path stay small.
 #[cold]
 #[inline(never)]
 fn beyond(index: u32, count: u32) -> ! {
@@ -96,7 +96,7 @@ impl AddrRange {
     /// Creates the range of `count` addresses from `first` on.
     ///
     /// # Panics
-    /// If fewer than `count` addresses are left before [`Addr::NONE`], which no actor has.
+    /// If the range would reach [`Addr::NONE`], which is the address of no actor.
     pub const fn new(first: Addr, count: u32) -> AddrRange {
         assert!(
             first.0.checked_add(count).is_some(),
@@ -132,14 +132,15 @@ impl AddrRange {
         Addr(self.first + index)
     }
 
-    /// Returns the address of the actor with this index, which must be below [`AddrRange::len`]; for loops.
+    /// Returns the address of the actor with this index without a check, for loops. The index must be below
+    /// [`AddrRange::len`].
     #[inline]
     pub(crate) fn at(&self, index: u32) -> Addr {
         debug_assert!(index < self.count);
         Addr(self.first.wrapping_add(index))
     }
 
-    /// Returns the addresses at `indices` of the range.
+    /// Returns the part of the range that contains the actors with these indices.
     ///
     /// # Panics
     /// If the indices are not in order, or the last one is beyond [`AddrRange::len`].

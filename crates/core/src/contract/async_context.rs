@@ -17,10 +17,11 @@ use std::time::Duration;
 
 /// The methods of an async body that wait.
 ///
-/// Other actors run during every wait. A context acts for the actor whose body is running, so use it only inside that
-/// body.
+/// Other actors run while an actor waits. A context acts for the actor whose body is running, so use it only inside
+/// that body.
 pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
-    /// Waits for the next event. Events that selective receives have skipped come first, in the order of arrival.
+    /// Waits for the next event. Events that selective receives have skipped are returned first, in the order of
+    /// arrival.
     ///
     /// ```
     /// # use corsair::*;
@@ -45,8 +46,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// ```
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
 
-    /// Waits for an event for which `wanted` is true; skipped events are stashed, and later receives
-    /// get them in their original order. A deadlock report shows `why` as the reason of the wait.
+    /// Waits for an event for which `wanted` returns true. Skipped events are stashed, and later receives return them
+    /// in their original order. A deadlock report shows `why` as the reason of the wait.
     fn recv_where(
         &mut self,
         why: WaitReason,
@@ -58,12 +59,12 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     fn yield_now(&mut self) -> impl Future<Output = ()> + Send;
 
     /// Waits until every message that any actor has sent before this call has been handled or counted as undeliverable.
-    /// In virtual time this takes the longest latency. It does not wait for the additional delay of
-    /// [`Context::send_after`].
+    /// In virtual time this takes the longest latency. The additional delays of [`Context::send_after`] are not
+    /// included.
     fn settle(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Requests new actors with async bodies, which `make(context, index)` creates. [`Event::Spawned`] has their
-    /// addresses; [`AsyncContext::spawn`] also waits for them.
+    /// Requests new actors with async bodies, which `make(context, index)` creates, without waiting. [`Event::Spawned`]
+    /// will contain their addresses; [`AsyncContext::spawn`] also waits for this event.
     fn spawn_bodies<B, F>(&mut self, how: Spawn, make: F) -> u32
     where
         B: Future<Output = ()> + Send + 'static,
@@ -228,7 +229,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Spawns one actor. Its body may take ownership of everything that the closure owns.
+    /// Spawns one actor with an async body, and returns its address. The closure is called once, so the body may own
+    /// the values that the closure has captured.
     fn spawn_one<B, F>(
         &mut self,
         name: impl Into<std::borrow::Cow<'static, str>> + Send,
@@ -275,7 +277,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Like [`AsyncContext::recv_where`], with a time limit.
+    /// Waits for an event like [`AsyncContext::recv_where`], for a limited time.
     #[doc(hidden)]
     fn recv_within(
         &mut self,
@@ -288,12 +290,12 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     #[doc(hidden)]
     fn own_token(&mut self) -> Token;
 
-    /// Sends a request whose outcome is reported only to a wait for its answer.
+    /// Sends a request whose outcome is reported only to [`AsyncContext::wait_own`], never as an ordinary event.
     #[doc(hidden)]
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId;
 
-    /// Waits for the outcome of the request or spawn that was just made; no stashed event can be this outcome. The
-    /// timer is removed when the outcome arrives or the wait is dropped.
+    /// Waits for the outcome of the request or spawn that was made immediately before, so no stashed event can be this
+    /// outcome. The timer is removed when the outcome arrives or the wait is dropped.
     #[doc(hidden)]
     fn wait_own(
         &mut self,

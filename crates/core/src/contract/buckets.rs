@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 /// equal width, so the width of a bucket is at most 1/`STEPS` of its numbers.
 ///
 /// The relative error of [`quantile`](Buckets::quantile) is at most 1/(2 `STEPS`), and the relative error of
-/// [`at_most`](Buckets::at_most) at most 1/`STEPS`. Nothing is clamped. `STEPS` is a power of two. Each integer below
-/// `STEPS` has its own bucket.
+/// [`at_most`](Buckets::at_most) at most 1/`STEPS`. There is no upper or lower limit for numbers. `STEPS` is a power of
+/// two. Each integer below `STEPS` has its own bucket.
 ///
 /// Memory grows with the number of buckets in use. Two histograms of the same numbers are equal, whatever the order in
 /// which the numbers were recorded and merged.
@@ -24,7 +24,8 @@ use std::ops::RangeInclusive;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buckets<V, const STEPS: u32> {
-    /// The runs, in ascending order. Two neighbours are joined if and only if the gap between them is at most [`GAP`].
+    /// The runs of buckets, in ascending order. Two neighbouring runs are merged if and only if the gap between them is
+    /// at most [`GAP`].
     runs: Vec<Run>,
     total: u64,
     numbers: std::marker::PhantomData<V>,
@@ -95,7 +96,7 @@ const fn dropped_bits(steps: u32) -> u32 {
     52 - steps.trailing_zeros()
 }
 
-/// Returns the leading bits of the magnitudes in a bucket, and the sign of its numbers.
+/// Returns the leading bits that all magnitudes in a bucket have in common, and the sign of its numbers.
 fn magnitude(bucket: i32) -> (u64, f64) {
     match bucket < 0 {
         true => ((-bucket - 1) as u64, -1.0),
@@ -190,14 +191,14 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         self.total == 0
     }
 
-    /// Returns the number that the fraction `part` of all numbers, from 0 to 1, does not exceed: the middle of its
-    /// bucket. `None` if the histogram is empty.
+    /// Returns the quantile for the fraction `part`, from 0 to 1, as the middle of the bucket that contains it. `None`
+    /// if the histogram is empty.
     pub fn quantile(&self, part: f64) -> Option<V> {
         self.bucket_at(part).map(V::middle::<STEPS>)
     }
 
-    /// Returns a number that at least the fraction `part` of all numbers, from 0 to 1, does not exceed: the upper end
-    /// of the bucket of the [`quantile`](Buckets::quantile). `None` if the histogram is empty.
+    /// Returns an upper bound of the [`quantile`](Buckets::quantile) for the fraction `part`, from 0 to 1: the upper
+    /// end of the bucket that contains the quantile. `None` if the histogram is empty.
     pub fn at_most(&self, part: f64) -> Option<V> {
         let bounds = self.bucket_at(part).map(V::bounds::<STEPS>)?;
         Some(*bounds.end())
@@ -265,7 +266,7 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         self.begin_run(after, bucket, count);
     }
 
-    /// Inserts a run of one bucket before the run `after`, and joins it with its neighbours.
+    /// Inserts a run of one bucket before the run with the index `after`, and merges it with its neighbours.
     #[cold]
     fn begin_run(&mut self, after: usize, bucket: i32, count: u64) {
         let run = Run {
@@ -286,7 +287,7 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
 }
 
 impl<const STEPS: u32> Buckets<u64, STEPS> {
-    /// Returns the mean of all numbers, as if each were in the middle of its bucket. `None` if the histogram is empty.
+    /// Returns the mean of all numbers, approximated by the middles of their buckets. `None` if the histogram is empty.
     pub fn mean(&self) -> Option<f64> {
         let total = self.total as f64;
         let parts = self.counts().map(|(bucket, count)| {

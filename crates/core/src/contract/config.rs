@@ -45,14 +45,14 @@ pub struct Config {
     pub seed: u64,
     /// The number of worker threads; by default the number of cores. In virtual time the result does not depend on it.
     pub workers: NonZeroUsize,
-    /// The time that messages travel in virtual time.
+    /// The latencies of messages in virtual time.
     pub latency: Latency,
     /// The network model in virtual time. It replaces [`Config::latency`].
     pub network: Option<Arc<dyn Network>>,
-    /// The width of the windows in which shards of the virtual executor work without a barrier. It is at most the
-    /// smallest latency, which is the default. The result does not depend on it.
+    /// The maximum width of the windows in which the shards of the virtual executor run without a barrier: at most the
+    /// smallest latency, which is also the default. The result of a run does not depend on the lookahead.
     pub lookahead: Option<Duration>,
-    /// The end of the run's time: an event later than this ends the run with
+    /// The time limit of the run: an event that is due later ends the run with
     /// [`RunError::PastEnd`](crate::RunError::PastEnd).
     pub end: Option<Time>,
     /// The number of events that a mailbox of a wall-clock executor holds.
@@ -67,26 +67,26 @@ pub struct Config {
     pub per_actor: bool,
     /// Cancels the run from outside, for instance on Ctrl-C.
     pub cancel: CancelToken,
-    /// The time from which [`Report::probes`](crate::Report::probes) include what actors record; earlier
-    /// records are left out because the system is still settling.
+    /// The end of the warm-up: [`Report::probes`](crate::Report::probes) contain only measurements that actors record
+    /// from this time on.
     pub warm_up: Time,
-    /// The scope of a panic: the run, or only the actor.
+    /// Whether a panic of an actor ends the run or only the actor.
     pub panics: Panics,
     /// In virtual time, the maximum number of events that an actor may cause itself at one instant, by timers without
-    /// delay or by waking itself. One more ends the run with [`RunError::Livelock`](crate::RunError::Livelock), because
-    /// time would never advance.
+    /// delay or by waking itself. One more event ends the run with [`RunError::Livelock`](crate::RunError::Livelock),
+    /// because time would never advance.
     pub most_at_once: NonZeroU32,
-    /// In virtual time, stores with every message its send time, trace and cause for
-    /// [`Context::envelope`](crate::Context::envelope). Without it, messages take half the memory, an ordinary message
-    /// belongs to no trace, and its send time is reported as its time of receipt; requests and answers are not
-    /// affected.
+    /// In virtual time, stores the send time, trace and cause of every message for
+    /// [`Context::envelope`](crate::Context::envelope). If false, messages take half the memory. An ordinary message
+    /// then belongs to no trace, and its reported send time is the time at which it arrives; requests and answers keep
+    /// their traces.
     pub traces: bool,
     /// Receives the progress of a run in virtual time, for example for a progress bar.
     pub progress: Progress,
 }
 
-/// A panic can leave only the network, which is the user's code, in a broken state. Nothing else in a configuration
-/// changes.
+/// A configuration does not change after it was created, except for the user's network. So a panic can leave only the
+/// network in an inconsistent state.
 impl std::panic::UnwindSafe for Config {}
 
 /// See the implementation of [`UnwindSafe`](std::panic::UnwindSafe) for the reason.
@@ -117,7 +117,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns the configuration with the latencies of its network.
+    /// Returns a copy of the configuration whose latencies cover those of its network.
     pub(crate) fn with_network(&self) -> Config {
         let mut config = self.clone();
         if let Some(network) = &self.network {
@@ -131,7 +131,7 @@ impl Config {
     /// Checks that the fields are consistent.
     ///
     /// # Errors
-    /// The first value that is invalid.
+    /// Returns an error for the first invalid field.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.workers.get() > MAX_WORKERS {
             return Err(ConfigError::Workers(self.workers.get()));
@@ -212,7 +212,7 @@ pub enum ConfigError {
         /// The type of messages.
         message: &'static str,
     },
-    /// A range of latencies that ends before it begins.
+    /// A range of latencies whose upper end is below its lower end.
     #[error("latencies from {min:?} to {max:?}: the range ends before it begins")]
     Latency {
         /// The lower end.
@@ -283,7 +283,7 @@ impl Latency {
     }
 }
 
-/// Mixes two numbers: multiplies them and returns the xor of the two halves of the product.
+/// Mixes two numbers: returns the xor of the two halves of their product.
 #[inline]
 pub(crate) const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
@@ -291,8 +291,8 @@ pub(crate) const fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Default for Latency {
-    /// The range from 2^20 ns (1.05 ms) to twice that. Windows of the virtual executor are powers of two, so a
-    /// lookahead that is a power of two gives the fewest windows.
+    /// Returns the range from 2^20 ns (1.05 ms) to 2^21 ns (2.10 ms). Windows of the virtual executor are powers of
+    /// two, so a lookahead that is a power of two gives the fewest windows.
     fn default() -> Self {
         Latency {
             min: 1 << 20,
@@ -304,7 +304,7 @@ impl Default for Latency {
 /// The treatment of messages for a full mailbox, on the wall-clock executors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// The sender waits, at its next wait, until the mailbox has capacity.
+    /// The sender's next wait lasts until the mailbox has accepted the message.
     #[default]
     Block,
     /// The message is dropped and counted.
@@ -325,14 +325,14 @@ pub enum DeadLetters {
     ToRoot,
 }
 
-/// The scope of a panic. A panic of the root always ends the run.
+/// Whether a panic of an actor ends the run or only the actor. A panic of the root always ends the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Panics {
-    /// In virtual time the panic ends the run, because a simulation without one of its actors has no valid result. On
-    /// the wall clock it ends only the actor.
+    /// In virtual time a panic ends the run, because a simulation without one of its actors has no valid result. On the
+    /// wall clock a panic ends only the actor.
     #[default]
     ByExecutor,
-    /// The run, with [`RunError::Panicked`](crate::RunError::Panicked).
+    /// The panic ends the run with [`RunError::Panicked`](crate::RunError::Panicked).
     EndRun,
     /// The panic ends only the actor. Its parent is notified ([`Reason::Panicked`](crate::Reason::Panicked)), and
     /// [`Report::panics`](crate::Report::panics) lists it.
@@ -356,8 +356,8 @@ pub enum Panics {
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// Cancels the runs that have this token in their [`Config`]. It may be called from any thread and from a signal
-    /// handler.
+    /// Cancels the runs that have this token in their [`Config`]. This method may be called on any thread and in a
+    /// signal handler.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -371,7 +371,7 @@ impl CancelToken {
 
 /// The progress of a run in virtual time. Clones observe the same run.
 ///
-/// The wall-clock executors do not set it.
+/// The wall-clock executors do not report progress.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
@@ -381,7 +381,7 @@ impl Progress {
         Time::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
-    /// Records that a window has begun. Only one thread of a run calls it.
+    /// Records that a window has begun. Only one thread of a run calls this method.
     #[inline]
     pub(crate) fn reached(&self, nanos: u64) {
         self.0.store(nanos, Ordering::Relaxed);

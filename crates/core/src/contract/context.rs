@@ -1,4 +1,4 @@
-//! The methods of an actor that act on the outside world while it handles an event.
+//! The trait of contexts, whose methods an actor calls while it handles an event.
 
 use super::actor::Actor;
 use super::address::{Addr, AddrRange};
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// The methods that any actor can call while it handles an event, in either form, on any executor.
 ///
-/// None of them waits. A message leaves at once and arrives later: on the virtual executor after the
-/// [`Latency`](crate::Latency) of the pair of actors.
+/// None of these methods waits. A message leaves at once and arrives later: on the virtual executor after the
+/// [`Latency`](crate::Latency) between the two actors.
 ///
 /// Messages from one actor to another arrive in the order in which they were sent, unless
 /// [`Context::send_after`] delays some of them.
@@ -27,8 +27,8 @@ pub trait Context<M: Message>: Send {
     /// Returns the actor that spawned this actor; [`Addr::NONE`] for the root.
     fn parent(&self) -> Addr;
 
-    /// Returns the current time: virtual, or the time since the start of the run. The wall-clock executors read the
-    /// clock once per batch of events, not per call.
+    /// Returns the current virtual time, or on the wall clock the time since the start of the run. The wall-clock
+    /// executors read the clock once per batch of events, not per call.
     fn now(&self) -> Time;
 
     /// Returns the metadata of the event received last.
@@ -79,7 +79,7 @@ pub trait Context<M: Message>: Send {
         distribution.draw(self.random())
     }
 
-    /// Draws a duration from this actor's stream: the distribution gives seconds, which are rounded to the nanosecond;
+    /// Draws a duration from this actor's stream. The distribution returns seconds, which are rounded to nanoseconds;
     /// negative numbers become zero.
     ///
     /// ```
@@ -100,8 +100,8 @@ pub trait Context<M: Message>: Send {
         seconds(self.sample(distribution))
     }
 
-    /// Sends a message. It never waits and never fails: if the receiver has ended when the message arrives, the message
-    /// is counted as a dead letter. Returns the identity of the sent message.
+    /// Sends a message, and returns the identity of the sent message. Sending never waits and never fails: if the
+    /// receiver has ended when the message arrives, the message is counted as a dead letter.
     ///
     /// ```
     /// # use corsair::*;
@@ -125,8 +125,8 @@ pub trait Context<M: Message>: Send {
     /// ```
     fn send(&mut self, to: Addr, body: M) -> SpanId;
 
-    /// Sends several messages to one actor, like several calls of [`Context::send`]. In virtual time this is cheaper
-    /// than separate sends.
+    /// Sends several messages to one actor, like several calls of [`Context::send`]. In virtual time one call is
+    /// cheaper than separate sends.
     ///
     /// ```
     /// # use corsair::*;
@@ -150,14 +150,14 @@ pub trait Context<M: Message>: Send {
         }
     }
 
-    /// Sends messages to each actor of a range, like a call of [`Context::send_all`] for each of them in turn. `bodies`
-    /// makes the messages from the actor's index in the range.
+    /// Sends messages to each actor of a range, like a call of [`Context::send_all`] for each actor in turn. `bodies`
+    /// creates the messages for an actor from the actor's index in the range.
     ///
-    /// In virtual time each worker makes the messages for its own actors, after this call has returned, so that an
-    /// actor that addresses all others does not do all of the work. `bodies` is called once for each actor, in any
-    /// order and on any thread. It must return the same messages for the same index, and must own the data that it
-    /// needs. If it panics in virtual time, that actor gets none of its messages, and the panic counts as the sender's
-    /// ([`Config::panics`](crate::Config::panics)); a sender that is still alive does not end.
+    /// In virtual time each worker creates the messages for its own actors, after this call has returned. So the work
+    /// is divided among the workers, even if one actor sends to all others. `bodies` is called once for each actor, in
+    /// any order and on any thread. It must return the same messages for the same index, and must own the data that it
+    /// needs. If `bodies` panics in virtual time, the receiver gets none of these messages. The panic is reported as a
+    /// panic of the sender ([`Config::panics`](crate::Config::panics)), but does not end the sender.
     ///
     /// ```
     /// # use corsair::*;
@@ -203,14 +203,14 @@ pub trait Context<M: Message>: Send {
     }
 
     /// Sends messages of a [kind](crate::EachKind) to each actor of a range, like [`Context::send_each`]. In virtual
-    /// time another process can make the messages.
+    /// time the messages can be created in another process.
     #[cfg(feature = "serde")]
     fn send_each_kind<const N: usize>(&mut self, to: AddrRange, bodies: impl EachKind<M, N>) {
         self.send_each(to, move |index| bodies.bodies(index));
     }
 
-    /// Sends a message that arrives `transit` from now, independent of the run's latencies: for models that compute the
-    /// travel time of each message.
+    /// Sends a message that arrives after the time `transit`, independent of the run's latencies. Use this method in
+    /// models that compute the travel time of each message.
     ///
     /// In virtual time a message travels at least the smallest latency of the run
     /// ([`Config::latency`](crate::Config::latency)), which is its lookahead; a shorter `transit` is extended to it. A
@@ -245,14 +245,14 @@ pub trait Context<M: Message>: Send {
     /// ```
     fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId;
 
-    /// Sends a message `delay` later than now; the latency is added.
+    /// Sends a message after `delay`. The message arrives after the delay and its latency.
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 
-    /// Sends a message to this actor itself, without latency. It arrives at the current instant, after the event being
-    /// handled, and among the timers of this instant in the order in which they were set.
+    /// Sends a message to this actor itself, without latency. The message arrives at the current instant, after the
+    /// event being handled. Its order relative to the timers of this instant is the order of the calls.
     ///
-    /// In virtual time, an actor that does nothing else is an endless loop in which no time passes;
-    /// [`Config::most_at_once`](crate::Config::most_at_once) ends it.
+    /// In virtual time, an actor that sends itself such a message for every such message is an endless loop in which no
+    /// time passes; [`Config::most_at_once`](crate::Config::most_at_once) ends the loop with an error.
     fn send_self(&mut self, body: M) -> SpanId;
 
     /// Sends a request without waiting for its answer. The answer has the returned span in [`Envelope::answers`]. If
@@ -262,15 +262,16 @@ pub trait Context<M: Message>: Send {
     /// Answers a request. The handle comes from [`Envelope::reply_handle`] of the request.
     fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId;
 
-    /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives after `after`, to the nanosecond in
-    /// virtual time. At one instant messages come before timers, and timers come in the order in which they were set.
+    /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives after the time `after`, in virtual
+    /// time exact to the nanosecond. At one instant messages come before timers, and timers come in the order in which
+    /// they were set.
     fn timer(&mut self, after: Duration, token: Token);
 
     /// Sets a timer like [`Context::timer`] that can be [cancelled](Context::cancel).
     fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle;
 
-    /// Sets a timer that fires every `period`, exactly in virtual time, until it is
-    /// [cancelled](Context::cancel) or the actor ends. The minimum period is a nanosecond.
+    /// Sets a timer that fires once every `period` until it is [cancelled](Context::cancel) or the actor ends. In
+    /// virtual time the period is exact. The minimum period is a nanosecond.
     ///
     /// ```
     /// # use corsair::*;
@@ -308,10 +309,10 @@ pub trait Context<M: Message>: Send {
     fn new_trace(&mut self);
 
     /// Puts messages sent after this call, until the next event, into `trace`, with `parent` as their parent. Both come
-    /// from the [`Envelope`] of an earlier event: use it for deferred work.
+    /// from the [`Envelope`] of an earlier event: use this method for deferred work.
     fn continue_trace(&mut self, trace: SpanId, parent: SpanId);
 
-    /// Adds to a counter of the run, which is in [`Report::probes`](crate::Report::probes).
+    /// Adds `more` to a counter of the run, which is reported in [`Report::probes`](crate::Report::probes).
     ///
     /// ```
     /// # use corsair::*;
@@ -341,7 +342,7 @@ pub trait Context<M: Message>: Send {
         self.record(name, Sample::Count(more));
     }
 
-    /// Sets a gauge of the run; the value set last is reported.
+    /// Sets a gauge of the run. The report contains the value that was set last.
     fn gauge(&mut self, name: &'static str, value: f64) {
         self.record(name, Sample::Gauge(value));
     }
@@ -359,16 +360,15 @@ pub trait Context<M: Message>: Send {
     #[doc(hidden)]
     fn record(&mut self, name: &'static str, sample: Sample);
 
-    /// Requests new actors in handler form; [`Event::Spawned`](crate::Event::Spawned) with the returned
-    /// number has their addresses. An async body uses
-    /// [`AsyncContext::spawn_actors`](crate::AsyncContext::spawn_actors).
+    /// Requests new actors in handler form. [`Event::Spawned`](crate::Event::Spawned) with the returned number will
+    /// contain their addresses. An async body uses [`AsyncContext::spawn_actors`](crate::AsyncContext::spawn_actors).
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
     where
         A: Actor<M>,
         F: Fn(u32) -> A + Send + Sync + 'static;
 
-    /// Requests new actors of a [`Kind`](crate::Kind), like [`Context::spawn_request`]. In virtual time they
-    /// can be saved, and made in another process.
+    /// Requests new actors of a [`Kind`](crate::Kind), like [`Context::spawn_request`]. In virtual time these actors
+    /// can be saved, and created in another process.
     #[cfg(feature = "serde")]
     fn spawn_kind_request<A: Kind + Actor<M>>(
         &mut self,

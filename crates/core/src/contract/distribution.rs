@@ -1,8 +1,8 @@
 //! Distributions from which actors draw numbers, equal to the last bit on every machine.
 //!
-//! A number is the distribution's quantile at one uniformly distributed point, so each number uses up one number of the
-//! stream. The functions come from the `libm` crate and the four operations of IEEE 754, because `ln` and `exp` differ
-//! between platforms.
+//! A drawn number is the quantile of the distribution at a uniformly distributed point. So each drawn number uses one
+//! number of the actor's stream. Distributions compute only with the crate `libm` and the basic operations of IEEE 754,
+//! because the `ln` and `exp` of platforms differ.
 
 mod gamma;
 mod normal;
@@ -70,7 +70,7 @@ enum Shape {
     },
     /// The values, in ascending order.
     Empirical(Arc<[f64]>),
-    /// The points of the curve; see [`percentiles`].
+    /// The points of the curve, as described in the module [`percentiles`].
     Percentiles(Arc<[(f64, f64)]>),
 }
 
@@ -187,7 +187,7 @@ impl Distribution {
     }
 
     /// Creates a Weibull distribution: the time until a part fails, with wear (`shape` above 1) or early failures
-    /// (below 1). With a shape of 1 it is exponential with mean `scale`.
+    /// (`shape` below 1). With a shape of 1 the distribution is exponential with mean `scale`.
     ///
     /// # Errors
     /// If a parameter is not positive, or the shape is below 0.01.
@@ -200,7 +200,7 @@ impl Distribution {
     /// Creates a gamma distribution with the mean `scale * shape`. With a whole `shape` it is Erlang's: the
     /// sum of `shape` exponentially distributed numbers of mean `scale`.
     ///
-    /// A draw takes several times as long as from the other distributions.
+    /// Drawing a number takes several times as long as for the other distributions.
     ///
     /// # Errors
     /// If the scale is not positive, or the shape is not from 0.01 to 10,000.
@@ -215,8 +215,8 @@ impl Distribution {
     /// neighbours.
     ///
     /// The curve continues in the same way beyond the first and the last percentile. The percentages 0 and 100, if
-    /// given, are the minimum and the maximum: no value lies beyond them, and between such an end and the nearest
-    /// percentile the logarithm of the value is uniformly distributed.
+    /// given, are the minimum and the maximum, and no value lies beyond them. Between the minimum or maximum and the
+    /// nearest percentile, the logarithm of the value is uniformly distributed.
     ///
     /// ```
     /// let measured = corsair::Distribution::percentiles(&[(50.0, 0.002), (99.0, 0.020)])?;

@@ -25,7 +25,7 @@ pub enum RunError {
         "the processes of the run contradict each other: {what}; start all of them with the same program and options"
     )]
     Parts {
-        /// The fault and its remedy.
+        /// The contradiction and its remedy, as a sentence.
         what: String,
     },
     /// No event was left, but the root had not ended.
@@ -57,7 +57,7 @@ pub enum RunError {
         /// The report up to that time.
         report: Box<Report>,
     },
-    /// An actor sent more messages than there are sequence numbers.
+    /// An actor sent more messages than it has sequence numbers.
     #[error(
         "{name} has sent 2^32 messages, the maximum of one actor; distribute the work over several actors"
     )]
@@ -103,7 +103,7 @@ pub enum RunError {
         "{name} awaits something that is not an event of the run, so nothing can wake it; await messages and sleeps of its context, or run the program as a host: see \"Test your service\" in crates/host/README.md"
     )]
     ForeignFuture {
-        /// The name of the actor; if there are several, of the one with the lowest address.
+        /// The name of the actor; the one with the lowest address if there are several.
         name: String,
         /// The complete report.
         report: Box<Report>,
@@ -120,19 +120,19 @@ pub enum RunError {
         /// The report up to the overflow.
         report: Box<Report>,
     },
-    /// More threads than the executor allows.
+    /// The actors need more threads than the executor allows.
     #[error(
         "{asked} actors with a thread each are more than the limit of {limit} threads; use the pool executor, which runs any number"
     )]
     TooManyThreads {
-        /// Actors that would need a thread.
+        /// The number of actors, each of which needs a thread.
         asked: u64,
         /// The maximum number of threads.
         limit: u64,
         /// The report up to that time.
         report: Box<Report>,
     },
-    /// The system refused a thread.
+    /// The operating system could not start a thread.
     #[error(
         "cannot start a thread: {source}; use fewer workers, or the pool executor instead of a thread per actor"
     )]
@@ -185,7 +185,7 @@ impl RunError {
     }
 }
 
-/// "1 actor", "2 actors".
+/// Formats a number of actors: "1 actor", "2 actors".
 fn actors(count: u64) -> impl fmt::Display {
     format!("{count} actor{}", if count == 1 { "" } else { "s" })
 }

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Event<M> {
     /// A message. [`Context::envelope`](crate::Context::envelope) has its send time and its trace.
     Message {
-        /// The sender, who receives any answer.
+        /// The sender, to which an answer is sent.
         from: Addr,
         /// The contents of the message.
         body: M,
@@ -25,8 +25,8 @@ pub enum Event<M> {
         /// The number of new actors.
         count: u32,
     },
-    /// An actor that this actor spawned has ended. This event always arrives if the actor panicked; otherwise only if
-    /// the actor was spawned [`watched`](crate::Spawn::watched).
+    /// An actor that this actor spawned has ended. This event arrives if the ended actor panicked, or if it was spawned
+    /// [`watched`](crate::Spawn::watched).
     Down {
         /// The actor that ended.
         who: Addr,
@@ -63,13 +63,13 @@ pub enum Reason {
     Panicked,
 }
 
-/// The name that an actor gives a timer. Several timers may have the same token.
+/// A number by which an actor identifies a timer. Several timers may have the same token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token(pub(crate) u32);
 
 impl Token {
-    /// Tokens from this number on are reserved for sleeps and time-outs of the library.
+    /// The first number that is reserved for tokens of the library, for sleeps and time-outs.
     pub(crate) const OWN: u32 = 1 << 31;
 
     /// Creates the token with this number, which must be below 2^31.
@@ -89,13 +89,13 @@ impl Token {
     }
 }
 
-/// A timer that the actor which set it can cancel, with [`Context::cancel`](crate::Context::cancel).
+/// A handle with which the actor that set a timer can cancel it, by [`Context::cancel`](crate::Context::cancel).
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimerHandle(pub(crate) Token);
 
 impl fmt::Debug for TimerHandle {
-    /// Omits the number, because it differs between runs.
+    /// Formats the handle without its number, because the number differs between runs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TimerHandle")
     }
@@ -103,8 +103,9 @@ impl fmt::Debug for TimerHandle {
 
 /// The identity of one sent message in a run: the sender and its sequence number.
 ///
-/// It is unique within a run (an actor that would send its 2^32nd message ends the run), equal in every repetition of
-/// the run, and needs no shared counter. It is printed as 16 hexadecimal digits, as trace formats expect.
+/// A span is unique within a run: an actor that would send its 2^32nd message ends the run. Spans are equal in every
+/// repetition of the run, and creating one needs no shared counter. A span is printed as 16 hexadecimal digits, as
+/// trace formats expect.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SpanId(pub(crate) u64);
@@ -151,13 +152,13 @@ pub struct Envelope {
     pub from: Addr,
     /// The send time; the due time for timers.
     pub sent: Time,
-    /// The first message of the causal chain to which this message belongs.
+    /// The span of the first message of the causal chain to which this message belongs.
     pub trace: SpanId,
-    /// The message during whose handling this message was sent, if any.
+    /// The span of the message during whose handling this message was sent, if any.
     pub parent: SpanId,
     /// The span of this message.
     pub span: SpanId,
-    /// The request that this message answers, if it is an answer.
+    /// The span of the request that this message answers, if it is an answer.
     pub answers: SpanId,
 }
 

@@ -3,11 +3,11 @@
 use super::random::mix;
 use std::hash::Hasher;
 
-/// A hasher for [`Message::fingerprint`](crate::Message::fingerprint): equal in every process and on every
-/// machine, if the type's [`Hash`] is.
+/// A hasher for [`Message::fingerprint`](crate::Message::fingerprint). Its result is equal in every process and on
+/// every machine, provided that the type's [`Hash`] implementation is deterministic.
 ///
-/// The fingerprint of a single number is that number itself, so the digest of simple messages is the same for derived
-/// and handwritten implementations.
+/// The fingerprint of a single number is the number itself, so derived and handwritten implementations for simple
+/// messages give the same digest.
 ///
 /// ```
 /// use corsair::Fingerprint;

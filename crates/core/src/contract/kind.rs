@@ -8,10 +8,10 @@ use serde::{Deserializer, Serialize, Serializer};
 ///
 /// Actors that are spawned by kind ([`Context::spawn_kind_request`](crate::Context::spawn_kind_request)) can be saved
 /// ([`Simulation::snapshot`](crate::Simulation::snapshot)) and created in another process, because the spawn contains
-/// parameters instead of closures. For all other uses kinds are unnecessary.
+/// parameters instead of closures. Actors need no kind for any other use.
 ///
-/// `#[derive(Kind)]` implements it for a state that is plain data: the parameters are the initial state, and there are
-/// no local values.
+/// `#[derive(Kind)]` implements this trait for a state that is plain data: the parameters are the initial state, and
+/// there are no local values.
 ///
 /// ```
 /// use corsair::{Kind, Message};
@@ -33,11 +33,11 @@ pub trait Kind: Sized + Send + 'static {
     /// The parameters of the actors of a spawn; they are serialized with the spawn.
     type Parameters: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// Values that each process creates for itself and that its actors share, such as a recorder. An actor's behaviour
-    /// may depend only on values that are equal in all processes.
+    /// Values that the actors of a process share and that are not serialized, such as a recorder; each process creates
+    /// its own. An actor's behaviour may depend only on values that are equal in all processes.
     type Local: Clone + Send + Sync + 'static;
 
-    /// Creates the actor with this index in a spawn.
+    /// Creates the actor that has this index within its spawn.
     fn make(parameters: &Self::Parameters, local: &Self::Local, index: u32) -> Self;
 
     /// Writes the actor's state.
@@ -53,8 +53,8 @@ pub trait Kind: Sized + Send + 'static {
     fn restore<'de, D: Deserializer<'de>>(from: D, local: &Self::Local) -> Result<Self, D::Error>;
 }
 
-/// A kind of messages that are sent to each of many actors: data from which any worker, even of another process, can
-/// make the messages for one actor ([`Context::send_each_kind`](crate::Context::send_each_kind)).
+/// Data from which any worker, even in another process, can create the messages for each of many receivers
+/// ([`Context::send_each_kind`](crate::Context::send_each_kind)).
 ///
 /// ```
 /// use corsair::{EachKind, Message};
@@ -87,7 +87,7 @@ pub trait EachKind<M, const N: usize>:
     fn bodies(&self, index: u32) -> [M; N];
 }
 
-/// State that the actors of a process share and change, such as totals that they add to as they end. When a run is
+/// State that the actors of a process share and change, such as totals to which actors add when they end. When a run is
 /// saved, each process writes its state once. On restoring, one process gets the sum of all states
 /// ([`Kinds::with_state`](crate::Kinds::with_state)). The behaviour of actors must not depend on this state.
 pub trait ProcessState: Send + Sync + 'static {
@@ -97,6 +97,6 @@ pub trait ProcessState: Send + Sync + 'static {
     /// Returns the current state.
     fn save(&self) -> Self::Snapshot;
 
-    /// Adds the state of a process of the saved run.
+    /// Adds the state that one process of the saved run has written.
     fn add(&self, saved: Self::Snapshot);
 }

@@ -25,10 +25,10 @@
 ///
 /// | attribute | on | effect |
 /// |---|---|---|
-/// | `#[message(skip)]` | a field, a variant, a type | excluded from the fingerprint |
-/// | `#[message(fingerprint = f)]` | a field, a type | its fingerprint is `f(&it)`, a `u64` |
-/// | `#[message(duplicate)]` | a type | a network may deliver it twice; it is [`Clone`] |
-/// | `#[message(kind = "Name")]` | a variant, a struct | the name of its kind; variants of one name are one kind |
+/// | `#[message(skip)]` | a field, a variant, a type | excludes it from the fingerprint |
+/// | `#[message(fingerprint = f)]` | a field, a type | the function `f` computes its fingerprint: it gets a reference and returns a `u64` |
+/// | `#[message(duplicate)]` | a type | allows networks to deliver messages twice; the type must be [`Clone`] |
+/// | `#[message(kind = "Name")]` | a variant, a struct | the name of its kind; variants with the same name are one kind |
 ///
 /// ```
 /// use corsair::{Message, ReplyHandle};
@@ -88,17 +88,18 @@ pub trait Message: Send + 'static {
     /// The names of the kinds, as reports print them.
     const KINDS: &'static [&'static str];
 
-    /// True if [`Message::duplicate`] makes copies. A run on a [`Network`](crate::network::Network) that
-    /// delivers messages twice refuses a type without copies. The derive macro sets it with
+    /// True if [`Message::duplicate`] returns copies. A run whose [`Network`](crate::network::Network) delivers
+    /// messages twice is refused if this is false. The derive macro sets the constant to true for
     /// `#[message(duplicate)]`.
     const DUPLICATES: bool = false;
 
     /// The index in [`Message::KINDS`] of this message's kind.
     fn kind(&self) -> usize;
 
-    /// Returns a copy, for a [`Network`](crate::network::Network) that delivers some messages twice. Without
-    /// a copy the message is delivered once. The derive macro implements it for `#[message(duplicate)]` on a
-    /// type that is [`Clone`]; an implementation by hand also sets [`Message::DUPLICATES`].
+    /// Returns a copy, for a [`Network`](crate::network::Network) that delivers some messages twice. If this method
+    /// returns `None`, the message is delivered once. The derive macro implements this method for
+    /// `#[message(duplicate)]` on a type that is [`Clone`]; an implementation by hand also sets
+    /// [`Message::DUPLICATES`].
     fn duplicate(&self) -> Option<Self>
     where
         Self: Sized,
@@ -106,8 +107,9 @@ pub trait Message: Send + 'static {
         None
     }
 
-    /// Returns a number that differs whenever the contents differ, as far as 64 bits allow.
+    /// Returns a hash of the contents: messages with different contents should have different fingerprints.
     ///
-    /// The number enters the digest of a run; equal messages must have equal fingerprints. It need not cover the kind.
+    /// Fingerprints are included in the digest of a run. Equal messages must have equal fingerprints. The fingerprint
+    /// need not cover the kind.
     fn fingerprint(&self) -> u64;
 }

@@ -39,7 +39,7 @@ pub trait Plain: Sized {
     /// If `to` has fewer bytes than that.
     fn write_to(&self, to: &mut [u8]);
 
-    /// Reads what [`Plain::write_to`] has written; `None` if the bytes are not a value of this type.
+    /// Reads a value that [`Plain::write_to`] has written; `None` if the bytes are not a value of this type.
     fn read_from(from: &[u8]) -> Option<Self>;
 }
 
@@ -127,7 +127,7 @@ impl Plain for Duration {
     }
 }
 
-/// Written as a byte for presence, followed by the value.
+/// An option is written as a byte, which is 1 if there is a value, followed by the value.
 impl<T: Plain> Plain for Option<T> {
     const SIZE: usize = 1 + T::SIZE;
 

@@ -1,8 +1,8 @@
 //! Measurements of actors: named counters, gauges, histograms and time series. Merging gives the same bits regardless
 //! of which worker recorded which measurement.
 //!
-//! Everything is stored as sums of integers, extremes, and bucket counts, which can be added in any order. Where order
-//! matters, it is the order of time and actor, and for one actor the order of recording.
+//! Measurements are stored as sums of integers, as extremes and as bucket counts, which can be merged in any order.
+//! Gauges and series are merged in the order of time and actor, and for one actor in the order of recording.
 
 use super::address::Addr;
 use super::buckets::Buckets;
@@ -31,7 +31,8 @@ pub struct Probes {
     pub series: BTreeMap<&'static str, Series>,
 }
 
-/// Reads a table by name that another process has written. Each distinct name is leaked once.
+/// Reads a map whose keys are names, written by another process. Each distinct name is leaked once, to get a `&'static
+/// str`.
 #[cfg(feature = "serde")]
 fn interned<'de, D: serde::Deserializer<'de>, V: serde::Deserialize<'de>>(
     from: D,
@@ -146,7 +147,7 @@ impl Gauge {
         }
     }
 
-    /// Merges two gauges; `new` wins if actor and time are equal.
+    /// Merges two gauges. If actor and time are equal, the value of `new` is used.
     fn merge(&mut self, new: &Gauge) {
         if (new.at, new.by) >= (self.at, self.by) {
             (self.value, self.at, self.by) = (new.value, new.at, new.by);
@@ -156,7 +157,7 @@ impl Gauge {
     }
 }
 
-/// A histogram with exact count, sum and extremes; all other values are within 3 %.
+/// A histogram with exact count, sum and extremes. Quantiles have an error of at most 3 %.
 ///
 /// NaN is ignored. The mean is exact to the last bits, whatever the range of the values; it is infinite if a value is
 /// infinite.
@@ -218,8 +219,8 @@ impl Histogram {
         (!self.buckets.is_empty()).then_some((self.least, self.greatest))
     }
 
-    /// Returns the value that the fraction `part` of all values, from 0 to 1, does not exceed, within 3 %. If all
-    /// values are integers, the result is an integer, and exact up to 64.
+    /// Returns the quantile for the fraction `part`, from 0 to 1, with an error of at most 3 %. If all values are
+    /// integers, the result is an integer, and exact up to 64.
     ///
     /// # Panics
     /// If `part` is not between 0 and 1.
@@ -235,12 +236,12 @@ impl Histogram {
     }
 }
 
-/// Values over time, in at most 4,096 intervals of equal width: a power of two of nanoseconds, which doubles when the
-/// last interval is full.
+/// Values over time, in at most 4,096 intervals of equal width. The width is a power of two in nanoseconds, and doubles
+/// when a time lies beyond the last interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Series {
-    /// log2 of an interval's width in nanoseconds.
+    /// The base-2 logarithm of an interval's width in nanoseconds.
     width_bits: u32,
     intervals: Vec<Bin>,
 }

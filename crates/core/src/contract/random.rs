@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Converts bits to a fraction of 1, for points of one lattice `of(seed, actor, n)`.
+    /// Converts 64 bits to a number between 0 and 1.
     fn fraction(bits: u64) -> f64 {
         (bits >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -32,7 +32,7 @@ pub struct Report {
     pub executor: Executor,
     /// The seed of the run.
     pub seed: u64,
-    /// The number of worker threads, or actors' threads, that took part.
+    /// The number of worker threads, or of actors' threads on the executor `Threads`.
     pub workers: usize,
     /// The outcome of the run.
     pub outcome: Outcome,
@@ -52,11 +52,11 @@ pub struct Report {
     pub lost: u64,
     /// Messages that the network delivered a second time.
     pub duplicated: u64,
-    /// The panics of actors, in the order in which they were noticed.
+    /// The panics of actors, in the order in which the executor noticed them.
     pub panics: Vec<PanicReport>,
     /// Actors that were still waiting when the run ended: at most [`Report::MOST_WAITING`] of them.
     pub waiting: Vec<WaitingActor>,
-    /// The number of actors still waiting, whether listed or not.
+    /// The number of actors that were still waiting, including those that are not listed.
     pub waiting_total: u64,
     /// The time at the end of the run: virtual time, or wall-clock time since the start.
     pub time: Time,
@@ -75,7 +75,7 @@ pub struct Report {
     pub per_actor: Vec<ActorTotals>,
 }
 
-/// The way in which a run ended without failing, or [`Outcome::Running`] before the end.
+/// The way in which a run ended without an error, or [`Outcome::Running`] before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// The root returned.
@@ -87,7 +87,7 @@ pub enum Outcome {
     Running,
 }
 
-/// A number of messages of one kind.
+/// The number of messages of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindCount {
     /// The kind's name.
@@ -177,7 +177,7 @@ pub struct ActorTotals {
 }
 
 impl Report {
-    /// The maximum number of panics that a report lists in virtual time; further ones are left out.
+    /// The maximum number of panics that a report lists in virtual time; further panics are left out.
     pub const MOST_PANICS: usize = 10_000;
 
     /// The maximum number of listed waiting actors.

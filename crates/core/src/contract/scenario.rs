@@ -1,4 +1,4 @@
-//! The start of a run.
+//! The trait of scenarios, with which a run starts.
 
 use super::async_context::AsyncContext;
 use super::message::Message;

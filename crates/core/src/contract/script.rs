@@ -1,4 +1,4 @@
-//! Actors that wait, written as state machines: a state, and the next wait as a value.
+//! Scripts: actors that wait, written as state machines, whose next wait is a value.
 
 use super::async_context::AsyncContext;
 use super::context::Context;
@@ -11,10 +11,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Wait {
-    /// Waits for the next event, including events that arrived during another wait; the script receives it.
+    /// Waits for the next event, including events that arrived during another wait, and passes it to the script.
     Event,
-    /// Waits for the addresses of actors that the script has just requested ([`Context::spawn_request`]); it receives
-    /// the [`Event::Spawned`] with this number.
+    /// Waits for the addresses of actors that the script has just requested ([`Context::spawn_request`]), and passes
+    /// the [`Event::Spawned`] with this number to the script.
     Spawned(u32),
     /// Sleeps for this time, like [`AsyncContext::sleep`].
     Sleep(Duration),
@@ -29,7 +29,7 @@ pub enum Wait {
 /// An actor that waits, written as a state machine: each call runs from one wait to the next.
 ///
 /// [`perform`] runs it as an async body, on any executor. A script with a [`Kind`](crate::Kind) can also be the root of
-/// a run that can be saved; it then runs without an async body, with the same digest.
+/// a run that can be saved; such a root runs without an async body, with the same digest.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Context, Event, Message, Scenario, Script, Wait, perform, simulate};
@@ -67,7 +67,8 @@ pub enum Wait {
 /// # Ok::<(), corsair::RunError>(())
 /// ```
 pub trait Script<M: Message>: Send + 'static {
-    /// Runs to the next wait. `event` is the event that ended the previous wait, if that was a wait for an event.
+    /// Runs the script to its next wait. `event` is the event that ended the previous wait, if the script waited for an
+    /// event.
     fn resume<C: Context<M>>(&mut self, event: Option<Event<M>>, cx: &mut C) -> Wait;
 }
 

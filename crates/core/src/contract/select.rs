@@ -38,12 +38,12 @@ impl<M> Select<M> {
         self
     }
 
-    /// Adds any event, as the last choice: it accepts events that no other choice accepts.
+    /// Adds any event that no other choice accepts.
     pub fn any(self) -> Select<M> {
         self.or(Arm::Any)
     }
 
-    /// Adds a message that the predicate accepts, given its sender.
+    /// Adds any message for which the predicate on its sender and the message returns true.
     pub fn message(self, wanted: impl Fn(Addr, &M) -> bool + Send + Sync + 'static) -> Select<M> {
         self.or(Arm::Message(Box::new(wanted)))
     }
@@ -63,7 +63,7 @@ impl<M> Select<M> {
         self.or(Arm::Answer(request))
     }
 
-    /// Adds the end of another actor, which must be reported to this actor.
+    /// Adds the end of another actor. The end must be one that is reported to this actor by [`Event::Down`].
     pub fn down(self, who: Addr) -> Select<M> {
         self.or(Arm::Down(who))
     }
@@ -83,7 +83,7 @@ impl<M> Select<M> {
         self.limit
     }
 
-    /// Returns the first choice that accepts the event.
+    /// Returns the index of the first choice that accepts the event.
     pub(crate) fn arm(&self, event: &Event<M>, envelope: &Envelope) -> Option<usize> {
         let fits = |arm: &Arm<M>| match (arm, event) {
             (Arm::Any, _) => true,

@@ -1,4 +1,4 @@
-//! The number, names and lifecycle of actors to spawn.
+//! Descriptions of actors to spawn: their number, names and lifecycle.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,12 +21,13 @@ pub struct Spawn {
 }
 
 impl Spawn {
-    /// Spawns one actor with this name.
+    /// Describes one actor with this name.
     pub fn one(name: impl Into<Cow<'static, str>>) -> Spawn {
         Spawn::with(1, Names::One(name.into()))
     }
 
-    /// Spawns `count` actors with the names `<prefix><index><suffix>`. A name is built when needed and never stored.
+    /// Describes `count` actors with the names `<prefix><index><suffix>`. A name is built when it is needed, and not
+    /// stored.
     pub fn many(
         count: u32,
         prefix: impl Into<Cow<'static, str>>,
@@ -35,7 +36,7 @@ impl Spawn {
         Spawn::with(count, Names::Numbered(prefix.into(), suffix.into()))
     }
 
-    /// Spawns one actor for each name.
+    /// Describes one actor for each name.
     ///
     /// # Panics
     /// If there are 2^32 names or more.
@@ -53,15 +54,15 @@ impl Spawn {
         }
     }
 
-    /// Starts each actor when its first event arrives instead of at once. This saves an event per actor and, until the
-    /// first event, memory: useful for a large population that waits for messages.
+    /// Starts each actor when its first event arrives instead of at once. This saves one event for each actor, and
+    /// memory until its first event. It is useful for a large population that waits for messages.
     pub fn on_demand(mut self) -> Spawn {
         self.on_demand = true;
         self
     }
 
     /// Notifies the parent ([`Event::Down`](crate::Event::Down)) when an actor of this spawn ends, whatever the reason.
-    /// Without it only panics are reported.
+    /// By default the parent is notified only of panics.
     pub fn watched(mut self) -> Spawn {
         self.watched = true;
         self

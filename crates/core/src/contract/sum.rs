@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Sum {
-    /// The sum of numbers of ordinary size, which are multiples of 2^-128 below 2^63. `whole` is the integer part; the
-    /// fraction is in units of 2^-128.
+    /// The integer part of the sum of numbers of ordinary size. These are multiples of 2^-128 below 2^63; `part` is the
+    /// fraction, in units of 2^-128.
     whole: i128,
     part: u128,
     others: Option<Box<Others>>,
@@ -25,15 +25,15 @@ struct Others {
     negative_infinite: u64,
 }
 
-/// The step between units. The 53 bits of a number reach at most into the next step, so 128 bits hold 2^63 such
-/// numbers.
+/// The difference between the exponents of two units. The 53 bits of a number reach at most into the next step, so 128
+/// bits can hold the sum of 2^63 such numbers.
 const STEP: i16 = 60;
 
 const TWO_TO_THE_63: f64 = 9_223_372_036_854_775_808.0;
 const TWO_TO_THE_128: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
 
 impl Sum {
-    /// The sum of no numbers.
+    /// The sum of zero numbers.
     pub(super) const NONE: Sum = Sum {
         whole: 0,
         part: 0,

@@ -17,19 +17,19 @@ impl Time {
     /// Never: later than every event.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the start.
+    /// Creates the point `nanos` nanoseconds after the start of the run.
     #[inline]
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start of the run.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time elapsed since the start.
+    /// Returns the time elapsed since the start of the run.
     #[inline]
     pub const fn elapsed(self) -> Duration {
         Duration::from_nanos(self.0)

@@ -6,15 +6,15 @@ use super::time::Time;
 use std::panic::Location;
 use std::time::Duration;
 
-/// A wait of the library itself.
+/// A wait in a function of the library, such as `sleep` or `ask`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum LibraryWait {
-    /// The end of a sleep, which is due at this time.
+    /// A sleep, which ends at this time.
     Sleep(Token, Time),
-    /// The answer to a request, its failure, or its time-out, which is due at this time.
+    /// A wait for the answer to a request or for its failure. The time-out is due at this time.
     Answer(SpanId, Token, Time),
-    /// The addresses that answer a spawn request.
+    /// A wait for the addresses of actors that were requested.
     Spawned(u32),
 }
 

@@ -11,7 +11,7 @@ pub trait Abort: Send + Sync {
     fn abort(&self);
 }
 
-/// A handle that aborts every edge created with it. Clones are the same handle.
+/// A handle that aborts every edge created with it. Clones of a handle abort the same edges.
 ///
 /// When [`abort`](AbortHandle::abort) has returned, every edge of the handle is aborted. During the call, some edges
 /// are aborted and others not yet. Dropped edges are removed from the handle. Adding an edge costs O(1) amortised.
@@ -30,7 +30,8 @@ pub struct AbortHandle(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Set while the lock is held, so an edge is either already in the list or sees this flag.
+    /// True if the handle was aborted. The flag is set while the lock is held, so `attach` either adds its edge before
+    /// the abort or sees the flag.
     aborted: AtomicBool,
     edges: Mutex<Edges>,
 }
@@ -38,21 +39,21 @@ struct Inner {
 #[derive(Default)]
 struct Edges {
     list: Vec<Weak<dyn Abort>>,
-    /// The length at which edges that no longer exist are removed from the list.
+    /// The length of the list at which dropped edges are removed from it.
     sweep_at: usize,
 }
 
-/// Below this length the list is never cleaned.
+/// The minimum length of the list at which dropped edges are removed.
 const FEW: usize = 16;
 
 impl AbortHandle {
-    /// A handle without edges.
+    /// Creates a handle without edges.
     pub fn new() -> AbortHandle {
         AbortHandle::default()
     }
 
-    /// Aborts all edges of the handle. Edges that are added later are aborted at once. O(edges), besides dropping their
-    /// messages.
+    /// Aborts all edges of the handle. Edges that are added later are aborted at once. Takes O(edges) time, plus the
+    /// time to drop their messages.
     pub fn abort(&self) {
         // The list is only cloned, so a concurrent abort also finds all edges and returns when all of them are aborted.
         // The lock is not held while messages are dropped.

@@ -1,11 +1,11 @@
-//! Messages taken from the front of a vector; the remaining ones return to the vector.
+//! A batch of messages, which are taken from the front of a vector.
 #![allow(
     unsafe_code,
     reason = "messages are moved out of a vector one by one, and the rest stays in it"
 )]
 
 /// Takes messages from the front of a vector. When the batch is dropped, the remaining messages are in the vector
-/// again. If the batch is leaked, the vector stays empty, so that no message is in two places.
+/// again. If the batch is leaked, the vector stays empty, so that no message exists twice.
 pub struct Batch<'a, T> {
     messages: &'a mut Vec<T>,
     position: usize,

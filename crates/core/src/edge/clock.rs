@@ -1,11 +1,11 @@
 //! The clock that measures the time spent blocked.
 //!
-//! An end reads the clock twice per wait, and many waits are shorter than two readings of an exact clock. This clock
-//! costs a few nanoseconds and advances by kernel ticks of some milliseconds: a single wait may be off by a tick, but
-//! the sum of many waits is correct.
+//! An end of an edge reads the clock twice per wait, and many waits are shorter than the time to read an exact clock
+//! twice. This clock costs a few nanoseconds and advances by kernel ticks of some milliseconds: a single wait may be
+//! off by a tick, but the sum of many waits is correct.
 #![allow(unsafe_code, reason = "the coarse monotonic clock is a call of libc")]
 
-/// Returns nanoseconds since some point in the past, at least 1, in steps of a tick.
+/// Returns the nanoseconds since an arbitrary point in the past, at least 1, in steps of a tick.
 #[cfg(target_os = "linux")]
 pub(super) fn now() -> u64 {
     let mut time = libc::timespec {

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-/// The edge accepts no more messages, because it was aborted or this end closed it. Contains the
-/// unsent message.
+/// The error of a send to an edge that was aborted, or that this end has closed. Contains the unsent message.
 ///
-/// `Aborted<()>` is used where the messages stay with the caller, as with batches.
+/// `Aborted<()>` is used for batches, whose unsent messages stay in the caller's vector.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the edge has been aborted or closed and takes no more messages")]
 pub struct Aborted<T>(pub T);
@@ -23,7 +22,7 @@ impl<T> fmt::Debug for Aborted<T> {
     }
 }
 
-/// A message could not be sent at once. The error contains the message.
+/// The error of a message that could not be sent at once. Contains the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TrySendError<T> {
     /// The edge is full.
@@ -58,7 +57,7 @@ impl<T> From<Aborted<T>> for TrySendError<T> {
     }
 }
 
-/// A message could not be sent in time. The error contains the message.
+/// The error of a message that could not be sent in time. Contains the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendTimeoutError<T> {
     /// The edge stayed full.

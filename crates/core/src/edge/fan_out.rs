@@ -8,9 +8,9 @@ use std::fmt;
 /// Sends each message to all of its edges, as a clone for each. Messages in an [`Arc`](std::sync::Arc) are shared, not
 /// copied.
 ///
-/// A message is first offered to all edges, so an edge whose policy drops never waits for its siblings; then the
-/// fan-out waits for full edges that block. An aborted edge is removed. When no edge is left, `send` fails. The owner
-/// of the fan-out should then abort its own input by dropping the input's receiver.
+/// A message is first offered to all edges, so an edge whose policy drops messages never waits for the other edges.
+/// Then the fan-out waits for full edges whose policy is to block. An aborted edge is removed. When no edge is left,
+/// `send` fails. The owner of the fan-out should then abort its own input by dropping the input's receiver.
 ///
 /// [`add`](FanOut::add) and [`remove`](FanOut::remove) change the edges. Dropping the fan-out closes all of them.
 ///
@@ -32,7 +32,7 @@ use std::fmt;
 /// ```
 pub struct FanOut<T: Send + 'static, F: Flavour<T> = Ring> {
     edges: Vec<(Branch, Sender<T, F>)>,
-    /// The identity of the next added edge.
+    /// The identity of the edge that is added next.
     next: u64,
     /// Indices of the edges that were full.
     full: Vec<usize>,
@@ -52,7 +52,7 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         }
     }
 
-    /// Adds an edge, which gets all messages from the next one on.
+    /// Adds an edge, which receives all messages that are sent from now on.
     pub fn add(&mut self, sender: Sender<T, F>) -> Branch {
         let branch = Branch(self.next);
         self.next += 1;
@@ -67,7 +67,7 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         Some(self.edges.remove(at).1)
     }
 
-    /// Returns the number of edges, as of the last message.
+    /// Returns the number of edges. Edges aborted since the last message are included.
     pub fn len(&self) -> usize {
         self.edges.len()
     }
@@ -84,7 +84,8 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
 }
 
 impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
-    /// Offers a message to all edges. Returns the edges that did not get it because they are full and block. O(edges).
+    /// Offers a message to all edges without waiting. Returns the full edges with a blocking policy, which did not
+    /// accept the message. O(edges).
     ///
     /// # Errors
     /// [`Aborted`] with the message, if no edge is left.
@@ -133,10 +134,10 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         }
     }
 
-    /// Sends a message to all edges, and waits for edges that are full and block.
+    /// Sends a message to all edges, and waits for full edges with a blocking policy.
     ///
     /// If the future is dropped before it is ready, some of the full edges do not get the message; all other edges have
-    /// it.
+    /// got it.
     ///
     /// # Errors
     /// [`Aborted`] with the message, if no edge is left.
@@ -151,7 +152,7 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         self.finish(message, aborted)
     }
 
-    /// Sends a message to all edges, and blocks the thread for edges that are full and block.
+    /// Sends a message to all edges, and blocks the thread for full edges with a blocking policy.
     ///
     /// # Errors
     /// [`Aborted`] with the message, if no edge is left.

@@ -41,14 +41,14 @@ pub trait SenderEnd<T>: Send + Unpin {
 
     fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>>;
 
-    /// Sends at once, if that completes the send.
+    /// Sends the message if this is possible without waiting.
     #[inline]
     fn send_now(&mut self, message: T) -> Result<(), TrySendError<T>> {
         self.try_send(message)
     }
 
-    /// Polls a send. The message is in `message` at the first poll. While the result is pending, it is in `message` or
-    /// in the edge, until [`withdraw`](SenderEnd::withdraw).
+    /// Polls a send. At the first poll `message` contains the message. While the result is pending, the message is in
+    /// `message` or in the edge; [`withdraw`](SenderEnd::withdraw) takes it back.
     fn poll_send(
         &mut self,
         message: &mut Option<T>,
@@ -64,8 +64,8 @@ pub trait SenderEnd<T>: Send + Unpin {
         self.try_send_all(batch)
     }
 
-    /// Polls the send of a whole batch. While it is pending, the first message may be in the edge, until
-    /// [`withdraw`](SenderEnd::withdraw).
+    /// Polls the send of a complete batch. While the result is pending, the first message may be in the edge;
+    /// [`withdraw`](SenderEnd::withdraw) takes it back.
     fn poll_send_all(
         &mut self,
         batch: &mut Batch<'_, T>,
@@ -78,10 +78,10 @@ pub trait SenderEnd<T>: Send + Unpin {
     fn withdraw(&mut self, message: &mut Option<T>);
 
     /// Spins for a moment until the edge has capacity, before a thread polls for the first time and may sleep. Returns
-    /// true if it is worth trying again.
+    /// true if the caller should try again.
     fn linger_for_capacity(&self) -> bool;
 
-    /// Spins for a moment after a pending poll, before the thread sleeps. Returns true if it is worth polling again.
+    /// Spins for a moment after a pending poll, before the thread sleeps. Returns true if the caller should poll again.
     fn linger(&self) -> bool {
         false
     }
@@ -107,7 +107,8 @@ pub trait ReceiverEnd<T>: Send + Unpin {
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>>;
 
-    /// Like [`poll_recv`](ReceiverEnd::poll_recv), for many messages; 0 if the edge has ended.
+    /// Polls for many messages like [`poll_recv`](ReceiverEnd::poll_recv). Returns their number; 0 if the edge has
+    /// ended.
     fn poll_recv_many(
         &mut self,
         messages: &mut Vec<T>,
@@ -121,6 +122,6 @@ pub trait ReceiverEnd<T>: Send + Unpin {
     /// Ends a wait: this end no longer counts as blocked.
     fn end_wait(&mut self);
 
-    /// Waits awake for a moment for a message, before the thread sleeps.
+    /// Spins for a moment until a message arrives, before the thread sleeps.
     fn linger(&self);
 }

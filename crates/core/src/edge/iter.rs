@@ -3,16 +3,16 @@
 use super::flavour::{Flavour, Ring};
 use super::receiver::Receiver;
 
-/// Iterator that blocks the thread for each message and ends when the edge has ended. From
-/// [`Receiver::iter`].
+/// An iterator that blocks the thread until the next message, and ends when the edge has ended. [`Receiver::iter`]
+/// creates it.
 #[derive(Debug)]
 pub struct Iter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver<T, F>);
 
-/// Iterator over the buffered messages, which does not wait. From [`Receiver::try_iter`].
+/// An iterator over the buffered messages, which does not wait. [`Receiver::try_iter`] creates it.
 #[derive(Debug)]
 pub struct TryIter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver<T, F>);
 
-/// Like [`Iter`], but owns the receiver. Dropping it aborts an edge that has not ended.
+/// An iterator like [`Iter`] that owns the receiver. Dropping the iterator aborts the edge if the edge has not ended.
 #[derive(Debug)]
 pub struct IntoIter<T: Send + 'static, F: Flavour<T> = Ring>(Receiver<T, F>);
 

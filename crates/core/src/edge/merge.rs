@@ -9,12 +9,12 @@ use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// Receives from all of its edges in turns: after it has received from one edge, it asks every other edge before it
-/// asks that one again.
+/// Receives from all of its edges in turn: after a message from one edge, every other edge is asked before this edge is
+/// asked again.
 ///
-/// An edge that has ended is removed; when no edge is left, `recv` ends. If an edge was aborted,
-/// [`is_aborted`](Merge::is_aborted) is true from then on, so the reader knows that messages are missing, and can abort
-/// in turn.
+/// An edge that has ended is removed; when no edge is left, `recv` returns `None`. If an edge was aborted,
+/// [`is_aborted`](Merge::is_aborted) returns true from then on. So the reader knows that messages are missing, and can
+/// abort its own output.
 ///
 /// [`add`](Merge::add) and [`remove`](Merge::remove) change the edges. Dropping the merge aborts all of them, like
 /// dropping a receiver.
@@ -39,12 +39,12 @@ pub struct Merge<T: Send + 'static, F: Flavour<T> = Ring> {
     edges: Vec<Receiver<T, F>>,
     /// The identities of the edges, in the same order.
     branches: Vec<Branch>,
-    /// The identity of the next added edge.
+    /// The identity of the edge that is added next.
     named: u64,
     /// The index of the edge that is asked first.
     turn: usize,
     aborted: bool,
-    /// True if some of the edges may count blocked time.
+    /// True if some of the edges may be counting blocked time, because the merge waits for them.
     waits: bool,
 }
 
@@ -70,13 +70,13 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         branch
     }
 
-    /// Removes an edge and returns its receiver. `None` if it has ended and was removed. O(edges).
+    /// Removes an edge and returns its receiver. `None` if the edge has ended and was removed. O(edges).
     pub fn remove(&mut self, branch: Branch) -> Option<Receiver<T, F>> {
         let at = self.branches.iter().position(|it| *it == branch)?;
         Some(self.take_out(at))
     }
 
-    /// Returns the number of edges, as of the last message.
+    /// Returns the number of edges. Edges that ended since the last message are included.
     pub fn len(&self) -> usize {
         self.edges.len()
     }
@@ -104,7 +104,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         self.edges.remove(at)
     }
 
-    /// Returns the index of the edge after `at`, and the number of edges that are still to be asked.
+    /// Returns the index of the edge that follows the edge `at`; the first edge follows the last one.
     fn after(&self, at: usize) -> usize {
         if at + 1 < self.edges.len() { at + 1 } else { 0 }
     }
@@ -161,7 +161,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         }
     }
 
-    /// Like [`Receiver::poll_recv`].
+    /// Polls for the next message of any edge, like [`Receiver::poll_recv`].
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         let message = self.ask(|edge| edge.poll_recv(context));
         match message.is_pending() {

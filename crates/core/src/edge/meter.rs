@@ -57,7 +57,7 @@ pub struct EdgeStatistics {
 }
 
 impl EdgeStatistics {
-    /// Creates the statistics of an edge that does not count.
+    /// Creates the statistics of an edge for which statistics are disabled.
     pub(super) fn uncounted(state: State, capacity: usize, buffered: usize) -> EdgeStatistics {
         EdgeStatistics {
             state,
@@ -76,7 +76,7 @@ impl EdgeStatistics {
 
 /// Reads the statistics of one edge, from any thread, also after both ends were dropped.
 ///
-/// A meter keeps the memory of the edge, but no message. Reading does not disturb the ends of a
+/// A meter keeps the memory of the edge allocated, but no messages. Reading does not disturb the ends of a
 /// [`ring`](super::ring()); for a [`queue`](super::queue()) it may take a lock for a moment.
 ///
 /// ```

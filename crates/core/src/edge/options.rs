@@ -30,7 +30,7 @@ impl Overflow {
         Overflow::Abort,
     ];
 
-    /// The name that [`FromStr`] reads.
+    /// Returns the name of the policy, which [`FromStr`] parses.
     pub const fn name(self) -> &'static str {
         match self {
             Overflow::Block => "block",
@@ -47,7 +47,7 @@ impl fmt::Display for Overflow {
     }
 }
 
-/// The name of an overflow policy is unknown.
+/// The error for an unknown name of an overflow policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no overflow policy {0:?}; give one of block, drop_newest, drop_oldest, abort")]
 pub struct OverflowError(pub String);
@@ -84,8 +84,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Creates the options of an edge with this capacity, at most [`MAX_CAPACITY`]. It blocks when it is
-    /// full, and keeps statistics.
+    /// Creates the options of an edge with this capacity, at most [`MAX_CAPACITY`]. By default, the edge blocks when it
+    /// is full and keeps statistics.
     ///
     /// A [`queue`](super::queue()) of capacity 0 is a rendezvous: a message moves from a waiting sender to
     /// the receiver without a buffer. A [`ring`](super::ring()) has a capacity of at least 1.
@@ -125,7 +125,7 @@ impl Options {
         self
     }
 
-    /// Turns statistics on or off; the default is on. Without them, a [`Meter`](super::Meter) still has the
+    /// Turns statistics on or off; the default is on. Without statistics, a [`Meter`](super::Meter) still reports the
     /// state of the edge and the number of buffered messages.
     #[must_use]
     pub fn statistics(mut self, keep: bool) -> Options {
@@ -133,16 +133,15 @@ impl Options {
         self
     }
 
-    /// Adds a handle that can abort the edge. It may be called several times, for example with one handle for
-    /// the whole graph and another for a part of it. If the handle has aborted already, the edge starts
-    /// aborted.
+    /// Adds a handle that can abort the edge. An edge can have several handles, for example one for the complete graph
+    /// and one for a part of it. If the handle was aborted before, the edge is aborted from the start.
     #[must_use]
     pub fn abort_handle(mut self, handle: AbortHandle) -> Options {
         self.handles.push(handle);
         self
     }
 
-    /// Returns the maximum number of messages that the edge holds.
+    /// Returns the maximum number of messages that the edge buffers.
     pub const fn capacity(&self) -> usize {
         self.capacity
     }

@@ -11,12 +11,12 @@ use std::time::Instant;
 /// The waker of a waiting end.
 ///
 /// A bit called *waits* in an atomic word elsewhere decides which thread may access the cell. While the bit is clear,
-/// only the owner may: the end that waits. After the owner has set the bit, a thread that clears it may take the waker
-/// once, and reports in `full` that it is done.
+/// only the owner may access the cell; the owner is the end that waits. After the owner has set the bit, a thread that
+/// clears the bit may take the waker once, and then clears `full`.
 #[derive(Debug)]
 pub(super) struct ParkedWaker {
     waker: UnsafeCell<Option<Waker>>,
-    /// True if the cell holds a waker that nobody has taken, and the owner has not taken it back.
+    /// True while the cell contains a waker that neither another thread nor the owner has taken.
     full: AtomicBool,
 }
 
@@ -33,7 +33,7 @@ impl ParkedWaker {
     }
 
     /// Stores the owner's waker, before the owner sets *waits*. Returns false if another thread is still taking the
-    /// previous waker; this takes only a moment, so try again.
+    /// previous waker. That takes only a moment, so the caller should try again.
     ///
     /// # Safety
     /// The caller is the owner, and *waits* is clear.
@@ -104,7 +104,7 @@ pub(super) fn block_until<R>(
     })
 }
 
-/// Like [`block_until`], without a deadline.
+/// Polls like [`block_until`], but without a deadline.
 pub(super) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     loop {
         if let Poll::Ready(result) = block_until(None, &mut poll) {
@@ -154,7 +154,8 @@ mod thread {
         static WAKER: Waker = waker();
     }
 
-    /// Passes the waker of this thread to a function; creates one if the thread is ending.
+    /// Passes the waker of this thread to a function. Creates a new waker if the thread is ending and its own waker no
+    /// longer exists.
     pub(super) fn with_waker<R>(mut run: impl FnMut(&Waker) -> R) -> R {
         match WAKER.try_with(Waker::clone) {
             Ok(waker) => run(&waker),
@@ -170,7 +171,7 @@ mod thread {
     use std::task::{Wake, Waker};
     use std::time::Instant;
 
-    /// In a model, a deadline has always passed.
+    /// In a loom model, every deadline has passed.
     pub(super) fn park(deadline: Option<Instant>) -> bool {
         if deadline.is_none() {
             thread::park();
@@ -194,8 +195,9 @@ mod thread {
 /// Spins for a moment until another thread's action is done, if a core is available for that thread. Returns whether
 /// the action is done.
 ///
-/// It does not yield: while one end sleeps, the other end gets ahead, so the two synchronise once for many messages.
-/// Ends that yield synchronise for each message, with useless thread switches.
+/// The thread does not yield while it spins. If an end sleeps instead, the other end gets ahead of it, so both
+/// synchronise only once for many messages. Ends that yield would synchronise for each message, with a useless thread
+/// switch each time.
 #[cfg(not(loom))]
 pub(super) fn spin_until(done: impl Fn() -> bool) -> bool {
     use std::sync::LazyLock;
@@ -208,13 +210,14 @@ pub(super) fn spin_until(done: impl Fn() -> bool) -> bool {
     *SPINS && spin(FIRST..ROUNDS, done)
 }
 
-/// Spinning is not visible to a model.
+/// In a loom model spinning has no effect, so this function does nothing.
 #[cfg(loom)]
 pub(super) fn spin_until(_: impl Fn() -> bool) -> bool {
     false
 }
 
-/// Waits for an action that takes another thread some dozens of instructions, unless that thread is interrupted.
+/// Waits for an action of another thread that takes some dozens of instructions, or longer if that thread is
+/// interrupted.
 #[cfg(not(loom))]
 pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
     use std::time::Duration;
@@ -246,7 +249,8 @@ pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Spins twice as long in each round. Returns true once `done` is true.
+/// Spins until `done` returns true, in each round twice as long as in the previous one. Returns false if `done` is
+/// still false after the last round.
 #[cfg(not(loom))]
 fn spin(rounds: std::ops::Range<u32>, mut done: impl FnMut() -> bool) -> bool {
     for round in rounds {

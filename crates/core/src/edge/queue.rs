@@ -7,20 +7,20 @@
 //! whole state under a lock ([`locked`]). The [`lock`] is held for some dozens of instructions and never while foreign
 //! code runs: messages are weighed before it is taken; messages are dropped and wakers called after it is released.
 //!
-//! **A sender that has to wait makes an offer.** Its message goes into a [`line`] behind the messages of other waiting
-//! senders. The operation that frees capacity moves offers from the front of the line into the edge and wakes their
-//! senders, whose sends are then complete. So waiting senders are served in order, and nothing overtakes them. A sender
-//! that gives up takes its offer out of the line.
+//! **A sender that has to wait makes an offer.** An offer contains the sender's message, and is added to the end of the
+//! [`line`] of waiting senders. The operation that frees capacity moves offers from the front of the line into the edge
+//! and wakes their senders, whose sends are then complete. So waiting senders are served in order, and no message
+//! overtakes theirs. A sender that stops waiting removes its offer from the line.
 //!
 //! **A rendezvous** is an edge without capacity: the receiver takes the first offer itself.
 //!
-//! **Abort wins** because it is decided where messages move: in the words of the ring, or under the lock. Offers stay
-//! in the line: each sender takes its own message back.
+//! **Abort wins** because the same atomic operations, or the same lock, decide about aborts and about moving messages.
+//! Offers stay in the line: each sender takes its own message back.
 //!
 //! **Spinning before sleeping.** A thread that finds the edge full or empty polls for a moment before it makes an offer
-//! or sleeps. This usually suffices and costs the other end nothing, because no waker has to be stored, called and
-//! dropped. Offers are numbered, and senders read the number of the first offer in the line: an offer with a lower
-//! number has been served.
+//! or sleeps. Polling usually suffices, and is cheap for the other end, because no waker has to be stored, called and
+//! dropped. Offers are numbered, and senders can read the number of the first offer in the line: offers with lower
+//! numbers have been served.
 
 mod buffered;
 mod deferred;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// The receiving end of an edge. Dropping it aborts the edge, unless it was closed and everything has
 /// been received.
 ///
-/// It is an iterator for threads, by [`iter`](Receiver::iter) and [`IntoIterator`], and a
-/// [`Stream`](futures_core::Stream) for tasks.
+/// Threads can use a receiver as an iterator, by [`iter`](Receiver::iter) and [`IntoIterator`]; tasks can use it as a
+/// [`Stream`](futures_core::Stream).
 ///
 /// ```
 /// use corsair::edge::{self, Options};
@@ -55,8 +55,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.end.try_recv()
     }
 
-    /// Waits for the next message; `None` when the edge has ended, and [`state`](Receiver::state) has the
-    /// reason. Dropping the future before it is ready loses no message.
+    /// Waits for the next message; `None` when the edge has ended. [`state`](Receiver::state) then returns how it
+    /// ended. Dropping the future before it is ready loses no message.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -81,8 +81,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Like [`recv`](Receiver::recv), but gives up once `limit` is ready. The limit is any future, for
-    /// example a timer of the runtime.
+    /// Waits like [`recv`](Receiver::recv), but only until `limit` is ready. The limit is any future, for example a
+    /// timer of the runtime.
     ///
     /// # Errors
     /// [`RecvTimeoutError::TimedOut`] if the limit was ready before a message arrived; [`RecvTimeoutError::Closed`] or
@@ -166,7 +166,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         })
     }
 
-    /// Returns the next message, if there is one, for a method that may wait.
+    /// Returns the next message, if there is one. Methods that may wait call this method first.
     #[inline]
     fn recv_now(&mut self) -> Result<T, TryRecvError> {
         match self.end.is_known_empty() {
@@ -175,7 +175,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Converts a result; `None` means a time-out.
+    /// Converts the result of a wait with a time limit; the outer `None` means a time-out.
     fn in_time(&self, received: Option<Option<T>>) -> Result<T, RecvTimeoutError> {
         match received {
             Some(Some(message)) => Ok(message),
@@ -185,7 +185,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Appends the available messages to a vector, at most `max` (0 counts as 1). Returns how many.
+    /// Appends the available messages to a vector, at most `max` (0 counts as 1). Returns the number of appended
+    /// messages.
     ///
     /// # Errors
     /// The same errors as [`try_recv`](Receiver::try_recv).
@@ -255,8 +256,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Polls for the next message; ready with `None` when the edge has ended. Only the waker of the last call
-    /// is called, when polling again may succeed.
+    /// Polls for the next message; ready with `None` when the edge has ended. Only the waker of the last call is woken,
+    /// when polling again may succeed.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -271,8 +272,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.end.poll_recv(context)
     }
 
-    /// Ends a wait that a pending [`poll_recv`](Receiver::poll_recv) has begun, for the count of blocked time. Call it
-    /// if other work is done before the next poll.
+    /// Ends a wait that a pending [`poll_recv`](Receiver::poll_recv) has begun. Call this method before other work, so
+    /// that the time until the next poll does not count as blocked time.
     pub fn end_wait(&mut self) {
         self.end.end_wait();
     }

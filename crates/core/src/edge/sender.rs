@@ -13,8 +13,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// The sending end of an edge. Dropping it closes the edge; the sending ends of a [`queue`](super::queue())
-/// can be cloned, and dropping the last one closes it.
+/// The sending end of an edge. Dropping it closes the edge. The sending ends of a [`queue`](super::queue()) can be
+/// cloned; dropping the last one closes the edge.
 ///
 /// ```
 /// use corsair::edge::{self, Options};
@@ -33,7 +33,8 @@ pub struct Sender<T: Send + 'static, F: Flavour<T> = Ring> {
     end: F::SenderEnd,
 }
 
-/// The number of attempts to get capacity before a thread joins the line; other senders may take the capacity first.
+/// The number of attempts to get free capacity before a thread joins the line of waiting senders. An attempt can fail
+/// because another sender takes the capacity first.
 const TRIES: u32 = 16;
 
 impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
@@ -43,8 +44,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
 
     /// Sends a message if that is possible at once. O(1); lock-free on a [`ring`](super::ring()).
     ///
-    /// Policies that drop messages always accept, and a dropped message counts as sent. A rendezvous accepts only if
-    /// the receiver is waiting, and keeps the message for it.
+    /// An edge whose policy drops messages accepts every message, and a dropped message counts as sent. A rendezvous
+    /// accepts a message only if the receiver is waiting.
     ///
     /// # Errors
     /// [`TrySendError::Full`] with [`Overflow::Block`](super::Overflow::Block) while the edge is full,
@@ -186,7 +187,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// Sends as many messages of a vector as fit, in order. All others stay in the vector.
+    /// Sends as many messages of a vector as fit, in order. All other messages stay in the vector.
     ///
     /// # Errors
     /// The same errors as [`try_send`](Sender::try_send), without a message.
@@ -276,8 +277,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         poll_fn(|context| waiting.0.poll_ready(context)).await
     }
 
-    /// Closes this end: it sends no more messages. Buffered messages are still received, then `recv` ends. A
-    /// [`queue`](super::queue()) with several sending ends is closed by the last of them.
+    /// Closes this end, which then can send no more messages. Buffered messages are still received, and then `recv`
+    /// returns `None`. A [`queue`](super::queue()) with several sending ends is closed when the last of them is closed.
     ///
     /// ```
     /// use corsair::edge::{self, Options, State};
@@ -291,9 +292,9 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         self.end.close();
     }
 
-    /// Stops the edge at once. When this call has returned, nothing is sent or received any more. Buffered messages are
-    /// dropped, a waiting `send` gets its message back, and a waiting `recv` ends. An edge that was closed and
-    /// completely received stays closed. O(messages).
+    /// Stops the edge at once. When this call has returned, no message is sent or received any more. Buffered messages
+    /// are dropped, a waiting `send` returns its message, and a waiting `recv` returns `None`. An edge that was closed
+    /// and completely received stays closed. O(messages).
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -350,7 +351,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Clone for Sender<T, Queue<W>> {
-    /// Creates another sending end of the edge. It is closed if this end is closed.
+    /// Creates another sending end of the edge. The new end is closed if this end is closed.
     fn clone(&self) -> Self {
         Sender::new(self.end.clone())
     }

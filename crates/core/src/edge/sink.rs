@@ -9,12 +9,12 @@ use std::task::{Context, Poll};
 
 /// A sender as a [`Sink`](futures_sink::Sink). Created by [`Sender::into_sink`].
 ///
-/// The sink holds one message outside of the edge, from `start_send` until the edge accepts it; `flush` waits for that.
-/// A message that it holds when it is dropped was not sent; [`into_parts`](SenderSink::into_parts) returns such a
-/// message.
+/// The sink stores one message, from `start_send` until the edge accepts the message; `flush` waits until it is
+/// accepted. A message that the sink still stores when it is dropped is not sent;
+/// [`into_parts`](SenderSink::into_parts) returns such a message.
 pub struct SenderSink<T: Send + 'static, F: Flavour<T> = Ring> {
     sender: Sender<T, F>,
-    /// The message that the sink has accepted and not yet sent; `None` while the edge holds it as an offer.
+    /// The message that the sink has accepted and not yet sent; `None` while the message is in the edge as an offer.
     message: Option<T>,
     /// True if the last poll of the message was pending.
     pending: bool,
@@ -51,7 +51,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
 }
 
 impl<T: Send + 'static, F: Flavour<T>> SenderSink<T, F> {
-    /// Returns the sender, and the message that the sink still holds.
+    /// Returns the sender, and the message that the sink has not sent yet.
     ///
     /// ```
     /// use corsair::edge::{self, Options};

@@ -2,9 +2,9 @@
 
 /// The weight of a message, for messages that contain many items or use much memory.
 ///
-/// Statistics count messages by weight, and an edge with a [limit by weight](super::Options::weight_limit) holds at
-/// most that weight. A message is weighed when it is sent and may be weighed again when it leaves; both results must be
-/// equal. [`One`], the default, costs nothing.
+/// Statistics count messages by weight, and an edge with a [limit by weight](super::Options::weight_limit) buffers
+/// messages of at most that total weight. A message is weighed when it is sent and may be weighed again when it leaves;
+/// both results must be equal. [`One`], the default, costs nothing.
 ///
 /// ```
 /// use corsair::edge::Weigh;
@@ -24,7 +24,7 @@ pub trait Weigh<T>: 'static {
     fn weight(message: &T) -> u64;
 }
 
-/// Every message weighs 1.
+/// The default weights: every message weighs 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct One;
 

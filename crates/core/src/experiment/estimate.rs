@@ -50,7 +50,7 @@ impl Estimate {
         if self.count == 0 { f64::NAN } else { self.mean }
     }
 
-    /// Returns the standard deviation, estimated for all possible runs.
+    /// Returns the estimated standard deviation of the distribution from which the observations come.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 {
             return f64::NAN;
@@ -93,7 +93,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// A number with about four significant digits.
+/// Formats a number with about four significant digits.
 struct Digits(f64);
 
 impl fmt::Display for Digits {

@@ -4,7 +4,7 @@ use crate::sync::lock;
 use std::fmt;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// The bell of a worker. Ringing it ends the worker's sleep, or prevents the next one.
+/// The bell of a worker. Ringing the bell wakes the worker, or prevents its next sleep.
 ///
 /// The bell belongs to a worker, not to a thread, because a worker changes threads when its recursion outgrows a stack.
 pub(super) struct Bell {

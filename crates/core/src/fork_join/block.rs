@@ -24,7 +24,7 @@ use std::task::Waker;
 pub(super) struct Header {
     link: Link,
     state: State,
-    /// The half that the call of the fork is polling.
+    /// The half that the call of the fork is currently polling.
     turn: Cell<Side>,
     /// The worker that owns the memory, or some worker of the pool if no worker does. Initialised only when a half does
     /// not end within the call that began it ([`Header::part`]).
@@ -185,7 +185,7 @@ impl Header {
         }
     }
 
-    /// Stores a waker, if none is stored; false if both halves are over.
+    /// Stores a waker if none is stored. Returns false if both halves are over.
     fn leave_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         // SAFETY: the block stores no waker, so only the join accesses the cell.
@@ -198,7 +198,7 @@ impl Header {
         left
     }
 
-    /// Replaces the stored waker by `waker`, if it differs; true if both halves are over.
+    /// Replaces the stored waker by `waker` if they differ. Returns true if both halves are over.
     #[cold]
     fn exchange_waker(&self, waker: &Waker) -> bool {
         // SAFETY: the join has stored the waker. The last half to end may be copying it out and waking it, but this

@@ -1,7 +1,7 @@
 //! Operations on whole slices and ranges, built on [`join`].
 //!
-//! The operations fork down to single items, because a fork costs little more than a call, so there is no block size to
-//! choose. Results do not depend on the distribution of work.
+//! The operations divide their input down to single items. A fork costs little more than a call, so there is no block
+//! size to choose. Results do not depend on the distribution of work.
 #![allow(
     unsafe_code,
     reason = "results are written to the spare capacity of a vector"
@@ -126,7 +126,7 @@ pub fn map<D: Divisible, R: Send>(items: D, body: impl Fn(D::Item) -> R + Sync) 
     results
 }
 
-/// Writes the result for each item to its place. If it returns, all places are written.
+/// Writes the result for each item to its place. If the function returns without a panic, all places are written.
 fn fill<D: Divisible, R: Send>(
     items: D,
     results: &mut [MaybeUninit<R>],

@@ -1,4 +1,4 @@
-//! Work that a thread outside of a pool shares with the pool: the thread keeps working, and a worker helps.
+//! Joins between a thread outside of a pool and a worker of the pool: the thread keeps working, and the worker helps.
 #![allow(
     unsafe_code,
     reason = "an offer outlives the call only until it is taken back or over"
@@ -20,7 +20,7 @@ const AWAKE: Duration = Duration::from_micros(100);
 
 /// No worker has begun the work yet.
 const OFFERED: u32 = 0;
-/// The caller has taken the work back; a worker that still finds the offer discards it.
+/// The caller has taken the work back. A worker that still finds the offer discards it.
 const TAKEN_BACK: u32 = 1;
 /// A worker is running the work.
 const BEGUN: u32 = 2;
@@ -89,10 +89,10 @@ impl Pool {
     /// Runs `local` on the calling thread and `offered` on a worker of this pool, potentially at the
     /// same time, and returns both results.
     ///
-    /// Unlike [`install`](Pool::install) it keeps the calling thread working and never waits for a worker to wake: if
-    /// no worker has begun `offered` when `local` is over, the calling thread runs `offered` as well. Waking a worker takes
-    /// tens of microseconds, so `offered` should take hundreds. Forks within `offered` are shared among the workers of this
-    /// pool. Each call makes one allocation.
+    /// Unlike [`install`](Pool::install), this method keeps the calling thread working and never waits until a worker
+    /// wakes: if no worker has begun `offered` when `local` is over, the calling thread runs `offered` as well. Waking
+    /// a worker takes tens of microseconds, so `offered` should take hundreds of microseconds. Forks within `offered`
+    /// are shared among the workers of this pool. Each call allocates memory once.
     ///
     /// ```
     /// use corsair::fork_join::Pool;

@@ -19,11 +19,12 @@ use std::thread;
 /// Runs two closures, potentially at the same time, and returns both results.
 ///
 /// The calling worker runs `a` at once and then `b`, unless another worker has begun `b` in the meantime. A fork that
-/// no other worker takes costs a few nanoseconds, so recursion needs no cut-off, and its depth is limited only by
-/// memory.
+/// no other worker takes costs a few nanoseconds, so recursive functions need no sequential cut-off for small inputs.
+/// Only memory limits the depth of recursion.
 ///
-/// Outside a pool, for example in an actor, the join moves to the [global pool](Pool::global) and blocks the calling
-/// thread until it is over. So in virtual time a join is part of the event in which it is called, and takes no time.
+/// Outside a pool, for example in an actor, the join runs in the [global pool](Pool::global) and blocks the calling
+/// thread until both closures are over. So in virtual time a join is part of the event in which it is called, and takes
+/// no virtual time.
 ///
 /// ```
 /// use corsair::fork_join::join;
@@ -70,7 +71,7 @@ struct Half<B, RB> {
     result: UnsafeCell<MaybeUninit<thread::Result<RB>>>,
 }
 
-/// A second half that was handed out.
+/// The job of a second half that was handed out to another worker.
 #[repr(C)]
 struct HalfJob<B, RB> {
     job: Job,
@@ -80,7 +81,7 @@ struct HalfJob<B, RB> {
 
 /// The outcome of a second half.
 enum Second {
-    /// No other worker has begun the half or will begin it.
+    /// No other worker has begun the half or will begin it, so the fork's own worker runs it.
     Mine,
     /// Another worker has run the half; the result is stored in it.
     Over,
@@ -209,7 +210,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         }
     }
 
-    /// Runs the whole fork again on a fresh stack.
+    /// Runs both halves of the fork on a new stack, because the current stack is nearly full.
     ///
     /// # Safety
     /// This worker has linked the half last, or it was handed out since; `b` is the original of its work.

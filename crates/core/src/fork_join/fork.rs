@@ -1,9 +1,8 @@
 //! Forks of futures: the block, and the call that begins it.
 //!
 //! The call polls the first half in place and then the second, unless another worker has taken it. Most forks end
-//! within the call, without an atomic operation, an allocation or a copy of the results in memory. If a half is not
-//! ready or was handed out, the rest of the block is initialised, that half runs separately from then on, and the join
-//! waits for it.
+//! within the call, without atomic operations, allocations or copies of the results. If a half is not ready or was
+//! handed out, the rest of the block is initialised, that half runs separately from then on, and the join waits for it.
 #![allow(
     unsafe_code,
     reason = "both halves of a fork lie in one block, which is freed by hand"

@@ -2,7 +2,7 @@
 //!
 //! Each worker keeps free blocks by size and allocates new ones from chunks. Allocating and freeing take a few plain
 //! loads and stores. A block that is freed on another worker returns to its owner, so that no worker accumulates memory
-//! that another one needs. Chunks are freed with the pool.
+//! that another worker needs. Chunks are freed with the pool.
 #![allow(unsafe_code, reason = "blocks are carved out of chunks of memory")]
 
 use crate::sync::AtomicPtr;
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 /// Sizes and addresses of blocks are multiples of this.
 const GRAIN: usize = 32;
 
-/// Blocks of this size or more are allocated by the system.
+/// The minimum size of blocks that the system's allocator allocates.
 const LARGE: usize = 2048;
 
 /// The maximum number of blocks that are taken from a chunk at once.
@@ -64,7 +64,8 @@ impl Frames {
         }
     }
 
-    /// Returns memory for a `T` from the free list; `None` if the list is empty; then call [`refill`](Frames::refill).
+    /// Returns memory for a `T` from the free list. If the list is empty, returns `None`; the caller then calls
+    /// [`refill`](Frames::refill).
     #[inline(always)]
     pub(super) fn take<T>(&self) -> Option<NonNull<T>> {
         let Some(grains) = (const { Self::grains::<T>() }) else {

@@ -14,16 +14,17 @@ use std::task::{Context, Poll};
 
 /// Runs two futures, potentially at the same time; `.await` gives both results.
 ///
-/// On a worker of a [`Pool`](super::Pool), that is, within [`Pool::block_on`](super::Pool::block_on),
-/// [`Pool::spawn`](super::Pool::spawn) or [`Pool::install`](super::Pool::install), the call itself begins both halves:
-/// it polls `a` and then `b` as far as possible, unless another worker has taken `b` in the meantime. A half that waits
-/// is polled separately when it is woken, by whichever worker is free. Near the end of the stack halves are queued
-/// instead, so the depth of recursion is limited only by memory.
+/// On a worker of a [`Pool`](super::Pool), the call itself begins both halves: it polls `a` and then `b` as far as
+/// possible, unless another worker has taken `b` in the meantime. Code runs on a worker within
+/// [`Pool::block_on`](super::Pool::block_on), [`Pool::spawn`](super::Pool::spawn) and
+/// [`Pool::install`](super::Pool::install). A half that waits is polled separately when it is woken, by whichever
+/// worker is free. Near the end of the stack halves are queued instead, so the depth of recursion is limited only by
+/// memory.
 ///
 /// Outside a pool, for example in an actor, the halves begin with the first poll and run alternately in the task that
-/// awaits them. They may wait for timers, channels and edges, as this task may. To use more than one core there, pass
-/// the whole computation to [`Pool::block_on`](super::Pool::block_on), whose call is then part of the event that the
-/// actor handles.
+/// awaits them. They may wait for everything that this task may wait for, such as timers, channels and edges. To use
+/// several cores in an actor, pass the complete computation to [`Pool::block_on`](super::Pool::block_on), whose call is
+/// then part of the event that the actor handles.
 ///
 /// Dropping the join cancels both halves. A half that waits is dropped at once; a half that another worker is running
 /// is dropped at its next wait. The drop itself does not wait.
@@ -63,7 +64,7 @@ where
     }
 }
 
-/// Waits for both halves of a [`fork_join`].
+/// The future that [`fork_join`] returns; it waits for both halves.
 #[must_use = "dropping a join cancels its halves"]
 pub struct Join<A: Future, B: Future>(Stage<A, B>);
 
@@ -72,7 +73,8 @@ enum Stage<A: Future, B: Future> {
     Taken,
     /// Both halves are over; the results are not taken yet.
     Ready((A::Output, B::Output)),
-    /// The join's `Drop` drops this value, so that a fork that has ended within its call costs only a comparison.
+    /// The halves are not over. The join's `Drop` drops this value, so dropping a join that ended within its call costs
+    /// only a comparison.
     Unready(ManuallyDrop<Unready<A, B>>),
 }
 

@@ -1,7 +1,7 @@
 //! Asynchronous halves: a future in its slot, and the operations on it.
 //!
-//! The functions here work on the half `H` of a block: they compute its position in the block, and rely on the block's
-//! [`State`] for access rights. Each function documents who may call it.
+//! The functions of this module access the half `H` of a block. They compute the position of the half in the block, and
+//! the block's [`State`] determines which thread may access it. Each function documents who may call it.
 #![allow(
     unsafe_code,
     reason = "a half is reached by the address of its block and polled in place"

@@ -10,8 +10,7 @@ use std::ptr::NonNull;
 /// The first field of each item that moves between workers: a handed-out half, a woken half, a root, or a spawn of a
 /// scope.
 ///
-/// The address of a job is the address of the block that begins with it; `run` knows the type of
-/// the block.
+/// The address of a job is the address of the block that begins with the job; `run` knows the type of the block.
 #[repr(C)]
 pub(super) struct Job {
     run: unsafe fn(NonNull<Job>, &Worker),

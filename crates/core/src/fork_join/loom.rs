@@ -1,5 +1,5 @@
-//! Loom models of two threads that access one half at the same time: taking against taking back, waking against
-//! pausing, finishing against cancelling.
+//! Loom models of two threads that access one half at the same time: one takes it while the other takes it back, one
+//! wakes it while the other pauses it, one finishes it while the other cancels it.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::loom`
 #![allow(
@@ -252,7 +252,7 @@ fn a_cancelled_half_is_thrown_away_once() {
     }
 }
 
-/// Counts wakes.
+/// A stand-in for the queue of woken halves, which only counts them.
 struct ReadyQueue(AtomicU32);
 
 impl Wake for ReadyQueue {

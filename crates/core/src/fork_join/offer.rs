@@ -2,8 +2,8 @@
 //!
 //! Every fork links its second half into the list of its worker, and unlinks it when the worker begins the half. Only
 //! that worker uses either end of the list: two plain stores to link, one to unlink, and no allocation, because the
-//! link is stored in the fork itself. Forks end in reverse order, so the newest offer is always the one to unlink. The
-//! oldest offer, which is likely to contain the most work, goes to another worker that asks for work.
+//! link is stored in the fork itself. Forks end in reverse order, so the offer to unlink is always the newest one. The
+//! oldest offer, which probably contains the most work, is handed to another worker that asks for work.
 #![allow(
     unsafe_code,
     reason = "offers are a list of nodes on the stack and in blocks"
@@ -68,7 +68,7 @@ impl Offers {
         }
     }
 
-    /// Makes the list usable. It must not move afterwards.
+    /// Makes the list usable. The list must not move afterwards.
     pub(super) fn settle(&self) {
         self.newest.set(&self.anchor);
     }

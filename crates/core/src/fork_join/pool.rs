@@ -19,9 +19,9 @@ use std::thread::{self, JoinHandle, Thread};
 /// The maximum number of workers.
 pub const MAX_WORKERS: usize = 1024;
 
-/// Worker threads among which forks are shared.
+/// A pool of worker threads, which share the work of forks.
 ///
-/// Dropping a pool cancels the tasks that were [spawned](Pool::spawn) in it and ends its threads; it waits until
+/// Dropping a pool cancels the tasks that were [spawned](Pool::spawn) in it, and ends its threads. The drop waits until
 /// running tasks reach their next wait.
 ///
 /// ```
@@ -55,7 +55,7 @@ pub enum PoolError {
         "{0} workers are too many; the maximum is {MAX_WORKERS}, and more workers than cores only cost time"
     )]
     TooManyWorkers(usize),
-    /// The system refused a thread.
+    /// The operating system could not start a thread.
     #[error("cannot start the thread of worker {worker}: {source}; use fewer workers")]
     Thread {
         /// The index of the worker.
@@ -113,11 +113,11 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Returns the pool for all threads that belong to no pool. It has a worker for each core, unless
-    /// [`Pool::set_global`] has set another number.
+    /// Returns the global pool, which forks use on threads that belong to no pool. The global pool has a worker for
+    /// each core, unless [`Pool::set_global`] has set another number.
     ///
     /// # Panics
-    /// If the system refuses to create any thread.
+    /// If the operating system cannot start any thread.
     pub fn global() -> &'static Pool {
         GLOBAL.get_or_init(|| {
             let cores = thread::available_parallelism().map_or(1, usize::from);

@@ -1,12 +1,12 @@
-//! Woken halves, in the order in which they are to run.
+//! The queue of woken halves, in the order in which they will run.
 //!
 //! The worker that woke the halves adds and removes them; an idle worker steals some of the oldest halves. So no half
 //! waits behind a long-running half while another worker is idle. Putting a half in takes two plain stores; taking any
 //! number out takes one compare-and-exchange.
 //!
-//! It is the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), except that both sides take from
-//! the same end, with the memory orderings of Lê et al. (*Correct and efficient work-stealing for weak memory models*,
-//! 2013) where they apply.
+//! The queue is based on the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), but both sides take
+//! from the same end. The memory orderings are those of Lê et al. (*Correct and efficient work-stealing for weak memory
+//! models*, 2013), where they apply.
 #![allow(
     unsafe_code,
     reason = "the queue's slots are read by several workers, one of which takes each job"
@@ -68,7 +68,8 @@ impl ReadyQueue {
         }
     }
 
-    /// True if the queue is empty; exact only for the owner if it returns true, otherwise a hint.
+    /// True if the queue is empty. The result is exact only if it is true and the caller is the owner; otherwise it is
+    /// a hint.
     pub(super) fn is_empty(&self) -> bool {
         // `head` is read before `tail`, so a missed job was added after this call began.
         let head = self.head.load(Ordering::Acquire);
@@ -105,7 +106,7 @@ impl ReadyQueue {
         None
     }
 
-    /// Takes the older half of the jobs, if there are at least `least`: returns the oldest, and moves the
+    /// Steals the older half of the jobs, if there are at least `least` jobs. Returns the oldest job, and moves the
     /// others into `own`, the queue of the calling worker.
     pub(super) fn steal(&self, least: usize, own: &ReadyQueue) -> Option<NonNull<Job>> {
         let head = self.head.load(Ordering::Acquire);

@@ -28,7 +28,7 @@ pub(super) struct Registry {
     sleeping: AtomicUsize,
     pub(super) roots: Roots,
     stopped: AtomicBool,
-    /// The zero of [`Registry::now`].
+    /// The time from which [`Registry::now`] counts.
     start: Instant,
     /// The number of cores of the machine.
     cores: usize,
@@ -173,7 +173,7 @@ impl Registry {
                 .any(|worker| !worker.mailbox().is_empty() || !worker.woken().is_empty())
     }
 
-    /// Lets the workers' threads end once no work is left.
+    /// Makes the workers' threads end when no work is left.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.workers.iter().for_each(Worker::wake);

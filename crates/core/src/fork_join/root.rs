@@ -44,7 +44,7 @@ unsafe impl<F: Future> Home for RootHalf<F> {
 #[derive(Default)]
 pub(super) struct Roots(Mutex<HashMap<NonNull<Header>, Canceller>>);
 
-/// The functions that cancel a root and release the entry's share of its block.
+/// The functions that cancel a root and release the reference to its block that this entry has.
 #[derive(Clone, Copy)]
 struct Canceller {
     abort: unsafe fn(NonNull<Header>),
@@ -101,9 +101,9 @@ impl Pool {
         Task::new(self, future)
     }
 
-    /// Runs a future on the workers of this pool and waits for its result. On a worker of this
-    /// pool, that worker runs other jobs during the wait; any other thread blocks. In
-    /// an actor in virtual time this is part of the event being handled, and takes no time.
+    /// Runs a future on the workers of this pool and waits for its result. On a worker of this pool, that worker runs
+    /// other jobs during the wait; any other thread blocks. In an actor in virtual time the call is part of the event
+    /// being handled, and takes no virtual time.
     ///
     /// # Panics
     /// If the future panics, with the same panic.
@@ -162,13 +162,13 @@ impl Wake for WakeWorker {
     }
 }
 
-/// The pool was dropped before the future was over.
+/// The error for a task whose pool was dropped before the future was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pool was dropped before the spawned future was over; keep the pool longer")]
 pub struct PoolDropped;
 
-/// The pending result of a future that was [spawned](Pool::spawn) in a pool: `Err` if the pool was dropped
-/// first. Dropping it cancels the future.
+/// A task that was [spawned](Pool::spawn) in a pool. Awaiting the task returns the future's result, or an error if the
+/// pool was dropped first. Dropping the task cancels the future.
 #[must_use = "dropping this cancels the spawned future"]
 pub struct Task<F: Future> {
     /// `None` once the result was taken.

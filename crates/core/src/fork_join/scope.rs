@@ -1,4 +1,4 @@
-//! Scopes: any number of spawns that end before their scope does.
+//! Scopes: any number of spawned closures, all of which end before their scope ends.
 #![allow(
     unsafe_code,
     reason = "spawns borrow from the scope, which waits for them"
@@ -22,8 +22,8 @@ use std::sync::{Mutex, PoisonError};
 /// Runs `body`, which may spawn work that borrows values from outside of the scope, and returns when the body
 /// and all spawned work are done.
 ///
-/// A spawn costs an allocation and a place in the pool's queue; for two halves, [`join`](super::join) costs a tenth of
-/// a spawn. Outside a pool the scope moves to the [global pool](Pool::global).
+/// A spawn needs an allocation and an entry in the pool's queue. For two closures, [`join`](super::join) costs a tenth
+/// of a spawn. Outside a pool the scope runs in the [global pool](Pool::global).
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,7 +72,7 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
     }
 }
 
-/// Spawns work that ends before the scope does. See [`scope`].
+/// A scope, which spawns work that ends before the scope ends. [`scope`] creates it.
 pub struct Scope<'scope> {
     /// The number of parties that are not over: the body and the spawned jobs.
     open: AtomicUsize,
@@ -115,7 +115,7 @@ impl<'scope> Scope<'scope> {
         };
     }
 
-    /// Closes one of the parties that keep the scope open; true if it was the last.
+    /// Removes one of the parties that keep the scope open; true if it was the last one.
     ///
     /// # Safety
     /// The caller acts for one party, and does not use the scope afterwards.
@@ -137,7 +137,7 @@ impl fmt::Debug for Scope<'_> {
 #[repr(C)]
 struct ScopeJob<W> {
     job: Job,
-    /// The actual lifetime is the scope lifetime that `W` accepts.
+    /// The scope of the job. Its actual lifetime is the one that `W` accepts.
     scope: *const Scope<'static>,
     work: W,
 }

@@ -1,8 +1,8 @@
 //! The maximum depth of recursion.
 //!
-//! Forks nest on the machine's stack. Near the end of a stack the worker continues on a fresh one: another thread takes
-//! the worker's place, and the previous thread waits for it. So recursion is limited only by memory, and when memory
-//! runs out there is a panic with a message instead of a stack overflow.
+//! Nested forks use the stack of their thread. Near the end of a stack the worker continues on a new stack: another
+//! thread acts as the worker, and the previous thread waits for it. So only memory limits the depth of recursion. When
+//! memory runs out, there is a panic with a message instead of a stack overflow.
 #![allow(unsafe_code, reason = "libc reports the extent of a stack")]
 
 use super::worker::Worker;
@@ -23,7 +23,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// The unlimited extent of a worker that has no thread yet.
+    /// The extent of a worker that has no thread yet: it permits any depth.
     pub(super) const UNLIMITED: Extent = Extent { lowest_fork: 0 };
 
     /// Returns the stack of the calling thread, which has just started and has a stack of this size.
@@ -62,7 +62,7 @@ thread_local! {
     static OWN: Extent = Extent::of_this_thread();
 }
 
-/// True if the calling function is too deep in the stack for another fork in place.
+/// True if the stack of the calling function is too full for another fork on it.
 #[inline(never)]
 pub(super) fn is_low() -> bool {
     let here = 0u8;
@@ -102,8 +102,8 @@ fn lowest_address() -> Option<(usize, usize)> {
 /// Runs `work` as `worker` on a new stack. The calling thread waits.
 ///
 /// # Panics
-/// If there is not enough memory for another stack, or the system refuses a thread. If `work` panics, with the same
-/// panic.
+/// If there is not enough memory for another stack, or the operating system cannot start a thread. If `work` panics,
+/// with the same panic.
 #[cold]
 #[inline(never)]
 pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R + Send) -> R {
@@ -132,7 +132,8 @@ pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R 
     })
 }
 
-/// True if there is memory for two more stacks: one for the recursion, and one as a reserve for a panic at its end.
+/// True if there is memory for two more stacks: one for the recursion, and one in reserve for the panic if memory runs
+/// out.
 fn has_memory() -> bool {
     let wanted = 2 * STACK;
     let mut addresses = Vec::<u8>::new();

@@ -1,10 +1,11 @@
-//! The access rights to a block and its lifetime, decided one atomic step at a time.
+//! The state of a block, one atomic word, which determines the access rights to the block and its lifetime.
 //!
-//! One word contains the whole state, so each event of a half (waking, pausing, ending) costs one step.
+//! One word contains the complete state, so each event of a half (waking, pausing, ending) costs one atomic operation.
 //!
-//! - A half is held, idle, or over. It is held from the moment when it is woken: by the waking thread, which queues it,
-//!   then by the queue or mailbox, then by its runner. Only its holder may access its future. If it is woken while it
-//!   is held, it will be polled once more. Cancelling never waits: the current holder discards the future.
+//! - A half is held, idle, or over. A half is held from the moment when it is woken: first by the waking thread, which
+//!   queues it, then by the queue or mailbox, then by the thread that runs it. Only the holder of a half may access its
+//!   future. A half that is woken while it is held will be polled once more. Cancelling never waits: the current holder
+//!   discards the future.
 //! - The join may store a waker in the block. The waker belongs to the join until the last half to end takes it.
 //! - The parties are the join and every cloned waker. The block exists as long as there is a party, or a half that is
 //!   not over; the step after which neither exists frees the block.
@@ -18,14 +19,14 @@ const HELD: u32 = 1;
 const WOKEN: u32 = 2;
 /// The future was dropped. Its result is stored, unless [`CANCELLED`] is set as well.
 const OVER: u32 = 4;
-/// The result is not wanted any more.
+/// The half was cancelled: no party needs its result any more.
 const CANCELLED: u32 = 8;
 
 /// Both halves are over.
 const BOTH_OVER: u32 = Side::First.bits(OVER) | Side::Second.bits(OVER);
 /// The join has stored a waker.
 const WAITING: u32 = 1 << 8;
-/// One party; the number of parties is stored from this bit on.
+/// The unit of the number of parties, which is stored from this bit on.
 const PARTY: u32 = 1 << 9;
 /// The maximum number of parties, well below an overflow of the count.
 const MOST: u32 = (u32::MAX / PARTY) / 2;
@@ -90,7 +91,7 @@ pub(super) enum After {
     Free,
 }
 
-/// The result is not needed, but the half is not over yet.
+/// The error of [`State::finish`] for a cancelled half, whose result is not needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unwanted;
 
@@ -111,8 +112,8 @@ impl State {
         PARTY | Side::First.bits(HELD) | Side::Second.bits(HELD)
     }
 
-    /// Returns the state of a root with `parties` parties that the caller is about to queue. Only the first half is
-    /// used.
+    /// Returns the state of a root with `parties` parties, which the caller will queue. A root uses only the first
+    /// half.
     pub(super) fn of_root(parties: u32) -> u32 {
         (parties * PARTY) | Side::First.bits(HELD) | Side::Second.bits(OVER)
     }
@@ -208,7 +209,7 @@ impl State {
         }
     }
 
-    /// Wakes the half. True if it was idle; then the caller holds it now.
+    /// Wakes the half. Returns true if the half was idle; the caller then holds it.
     pub(super) fn wake(&self, side: Side) -> bool {
         let mut idle = false;
         let woken = self.update(|state| {
@@ -219,7 +220,7 @@ impl State {
         woken && idle
     }
 
-    /// Like [`State::wake`], but also removes the calling party in the same step.
+    /// Wakes the half like [`State::wake`], and removes the calling party in the same step.
     pub(super) fn wake_and_leave(&self, side: Side) -> After {
         let mut after = After::Nothing;
         self.update(|state| {
@@ -249,7 +250,7 @@ impl State {
         Some((state | side.bits(flag), idle))
     }
 
-    /// Cancels a half; with `defer` the caller does not drop the future itself.
+    /// Cancels a half. With `defer` the caller does not drop the future itself.
     pub(super) fn cancel(&self, side: Side, defer: bool) -> Cancel {
         let mut cancel = Cancel::Leave;
         self.update(|state| {
@@ -271,8 +272,8 @@ impl State {
         cancel
     }
 
-    /// Records the waker that the caller, the join, has stored; false if both halves are over, and the waker
-    /// still belongs to the join.
+    /// Records that the join, which is the caller, has stored a waker. Returns false if both halves are over; the waker
+    /// then still belongs to the join.
     pub(super) fn wait(&self) -> bool {
         self.update(|state| (state & BOTH_OVER != BOTH_OVER).then_some(state | WAITING))
     }

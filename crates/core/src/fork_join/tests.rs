@@ -1,5 +1,4 @@
-//! Small runs for miri, which checks every access; the behaviour at full size is tested in
-//! `tests/fork_join_*.rs`.
+//! Small tests for miri, which checks every memory access. The tests in `tests/fork_join_*.rs` run at full size.
 
 #![allow(
     clippy::manual_async_fn,

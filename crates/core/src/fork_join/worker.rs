@@ -1,15 +1,15 @@
 //! A worker: the state behind one thread of a pool.
 //!
 //! All data that a fork accesses belongs to the worker's thread alone and needs no atomic operations. Other workers
-//! access four things only: the guard, through which they ask for work; the mailbox, through which the worker answers;
-//! the queue of halves that were woken here, from which they take; and the bell, which wakes the worker.
+//! access only four fields: the guard, by which they ask for work; the mailbox, in which the worker puts its answer;
+//! the queue of halves that were woken here, from which they steal; and the bell, which wakes the worker.
 //!
 //! # Asking
 //! A fork must detect two rare conditions: the end of the stack, and another worker without work. One comparison
-//! detects both: the address of the fork against the *guard*, which is the end of the usable stack, or above every
-//! address when another worker has asked. A worker is asked at most every 50 microseconds, so that a tiny fork is not
-//! handed out at a cost far above its own. Before a worker falls asleep it asks all others without regard to this
-//! interval, so the next fork anywhere wakes it.
+//! detects both: it compares the address of the fork with the *guard*. The guard is the end of the usable stack, or an
+//! address above all others when another worker has asked for work. A worker is asked at most every 50 microseconds,
+//! because handing out a tiny fork costs far more than running it. Before a worker falls asleep it asks all other
+//! workers regardless of this interval, so the next fork on any worker wakes it.
 #![allow(
     unsafe_code,
     reason = "a worker is reached by a pointer in its thread's local storage"
@@ -48,14 +48,14 @@ pub(super) struct Worker {
     pub(super) offers: Offers,
     frames: Frames,
     stack: Cell<Extent>,
-    /// The half that the end of the last job woke. It runs first, because the values that it waited for, mostly results
-    /// of its own halves, are still in the CPU's caches.
+    /// The half that was woken when the last job ended. This half runs first, because the values that it waited for,
+    /// mostly results of its own halves, are still in the CPU's caches.
     next: Cell<Option<NonNull<Job>>>,
-    /// True while a job ends, so that a half that it wakes becomes `next`.
+    /// True while a job ends. A half that is woken in the meantime becomes `next`.
     ending: Cell<bool>,
-    /// The number of times in a row that `next` was run first.
+    /// The number of consecutive jobs that came from `next`.
     streak: Cell<u32>,
-    /// The number of searches for a job; wraps.
+    /// The number of searches for a job. The number wraps around.
     looks: Cell<u32>,
     /// The number of references to the registry that this worker has reserved for blocks.
     references: Cell<usize>,
@@ -72,8 +72,8 @@ struct Public {
     /// The time of the worker's last answer, on the registry's clock.
     answered: AtomicU64,
     mailbox: Mailbox,
-    /// True if other workers should wait for an offer rather than take woken halves: the worker had an offer when it
-    /// last answered, or has not answered yet. An offer is likely to contain more work, and its blocks will belong to
+    /// True if other workers should wait for an offer instead of stealing woken halves: this worker had an offer when
+    /// it last answered, or has not answered yet. An offer probably contains more work, and its blocks will belong to
     /// the worker that takes it.
     offers: AtomicBool,
     /// Blocks of this worker that were freed on other workers.
@@ -120,7 +120,7 @@ impl Worker {
         self.offers.settle();
     }
 
-    /// Returns the worker as which this thread currently acts, if any.
+    /// Returns the worker that this thread currently acts as, if any.
     #[inline(always)]
     pub(super) fn current<'a>() -> Option<&'a Worker> {
         // SAFETY: the pointer is set only while `embody` borrows the worker, on this thread, and all code that this

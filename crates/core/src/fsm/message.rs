@@ -28,8 +28,7 @@ pub enum Msg {
         /// The period, in milliseconds.
         period_ms: NonZeroU16,
     },
-    /// Sent to a pirate, it ends the pirate. Sent by a pirate, it reports that the pirate has
-    /// ended.
+    /// Ends the pirate that receives it. The FSM receives the same message from a pirate that has ended.
     Goodbye {
         /// The pirate's gold at its end; zero in messages of the FSM.
         gold: u32,

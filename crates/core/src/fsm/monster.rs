@@ -26,8 +26,8 @@ use std::time::Duration;
 /// caches, and wall-clock mailboxes can drain.
 const CHUNK: u32 = 4096;
 
-/// The maximum number of steps. Pirates that already have buddies talk while the FSM addresses the others, so without
-/// this limit the number of their messages would grow with the square of the population.
+/// The maximum number of steps in which the FSM addresses the pirates. Pirates that already have buddies talk while the
+/// FSM addresses the others, so without this limit the number of messages would grow with the square of the population.
 const MOST_STEPS: u32 = 4096;
 
 /// Returns the number of pirates that the FSM addresses in one step.
@@ -179,7 +179,8 @@ impl<W: Watch> Monster<W> {
         self.sent += 5 * u64::from(count);
     }
 
-    /// Like [`introduce_at_random`](Self::introduce_at_random), for a pirate that is the only one.
+    /// Sends the five messages like [`introduce_at_random`](Self::introduce_at_random), to a pirate that is the only
+    /// one.
     fn introduce_the_only_one<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         for index in chunk.clone() {
             cx.send(self.pirates.at(index), Msg::Hello { name: index });
@@ -227,7 +228,7 @@ impl<W: Watch> Script<Msg> for Monster<W> {
 }
 
 impl<W: Watch> Monster<W> {
-    /// Takes the steps before the goodbyes, and the step after the last one.
+    /// Continues the farewell after this event. Ends the script when the farewell is over.
     #[inline(never)]
     fn begin_farewell<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         loop {

@@ -62,7 +62,7 @@ impl TryFrom<Unchecked> for Network {
 
 impl Network {
     /// Creates a network of pirates with an edge for each pair of indices into `names`: the first pirate of a pair
-    /// knows the second. A repeated edge is ignored. The order of a pirate's edges is kept.
+    /// knows the second. A repeated edge is ignored. The edges of a pirate stay in the given order.
     ///
     /// # Errors
     /// See [`NetworkError`].

@@ -26,7 +26,7 @@ pub struct Pirate<W: PirateWatch = ()> {
     buddies: [Addr; MAX_BUDDIES],
     /// The gold that each buddy has given since it became one.
     given: [u32; MAX_BUDDIES],
-    /// The gold that all others have given.
+    /// The gold that all other senders have given.
     given_by_others: u32,
     /// The pirate's gold.
     booty: u32,
@@ -133,7 +133,8 @@ impl<W: PirateWatch> Pirate<W> {
         Flow::Continue
     }
 
-    /// Adds a buddy, unless the pirate knows it already, it is the pirate itself, or there are ten buddies.
+    /// Adds a buddy. Does nothing if the pirate knows it already, if it is the pirate itself, or if the pirate has ten
+    /// buddies.
     #[inline]
     fn meet<C: Context<Msg>>(&mut self, buddy: Addr, cx: &C) {
         let known = usize::from(self.known);

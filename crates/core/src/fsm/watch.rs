@@ -47,7 +47,7 @@ pub trait Watch: Clone + Send + Sync + 'static {
         let _ = (at, pirate);
     }
 
-    /// Called at the end.
+    /// Called at the end of the run.
     fn exit(&self, at: Time, tally: &Tally) {
         let _ = (at, tally);
     }

@@ -40,7 +40,7 @@ pub struct Lossy<N> {
 }
 
 impl<N: Network> Lossy<N> {
-    /// Loses each message with the probability `part`.
+    /// Creates a network that loses each message with the probability `part`.
     ///
     /// # Errors
     /// If `part` is not a probability from 0 to 1.
@@ -82,7 +82,7 @@ pub struct Duplicating<N> {
 }
 
 impl<N: Network> Duplicating<N> {
-    /// Delivers each message twice with probability `part`.
+    /// Creates a network that delivers each message twice with the probability `part`.
     ///
     /// # Errors
     /// If `part` is not a probability from 0 to 1.
@@ -116,7 +116,7 @@ impl<N: Network> Network for Duplicating<N> {
     }
 }
 
-/// A network in which messages of a pair of actors keep their order.
+/// A network in which messages from one actor to another keep their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fifo<N>(
     /// The wrapped network.
@@ -156,8 +156,8 @@ pub struct Cutoff {
 }
 
 impl Cutoff {
-    /// Loses messages that are sent in the interval `during` (start included, end excluded) and for which `is_cut` is
-    /// true, given the sender and the receiver. `is_cut` must always return the same value for the same two actors.
+    /// Creates an interval `during` (start included, end excluded) in which messages are lost if `is_cut(sender,
+    /// receiver)` is true. `is_cut` must always return the same value for the same two actors.
     pub fn new(
         during: Range<Time>,
         is_cut: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,
@@ -168,7 +168,7 @@ impl Cutoff {
         }
     }
 
-    /// Creates a partition: no message passes between the actors on one side and all others, in either direction.
+    /// Creates a partition: messages between the actors on one side and all other actors are lost, in both directions.
     pub fn between(
         during: Range<Time>,
         is_on_one_side: impl Fn(Addr) -> bool + Send + Sync + 'static,
@@ -189,8 +189,8 @@ impl fmt::Debug for Cutoff {
 #[derive(Clone, Debug)]
 pub struct Partitioned<N> {
     inner: N,
-    /// The partitions in the order of their start. They form a tree: the root is the middle one, and each half is a
-    /// subtree in the same way.
+    /// The partitions in the order of their start. They form an implicit tree: the root is the middle partition, and
+    /// each of the two halves is a subtree of the same form.
     cutoffs: Vec<Cutoff>,
     /// For each partition, the latest end within its subtree.
     ended: Vec<Time>,
@@ -221,8 +221,8 @@ fn holds(cutoffs: &[Cutoff], ended: &[Time], route: &Route) -> bool {
 }
 
 impl<N: Network> Partitioned<N> {
-    /// Wraps a network with partitions. A message is lost if a partition holds when it is sent. Partitions at other
-    /// times cost almost nothing.
+    /// Wraps a network with partitions. A message is lost if a partition affects it at its send time. Partitions at
+    /// other times cost almost nothing.
     pub fn new(inner: N, mut cutoffs: Vec<Cutoff>) -> Partitioned<N> {
         cutoffs.retain(|cutoff| !cutoff.during.is_empty());
         cutoffs.sort_by_key(|cutoff| cutoff.during.start);

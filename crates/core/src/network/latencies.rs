@@ -13,7 +13,7 @@ pub enum NetworkError {
     /// A latency of zero.
     #[error("a latency of zero is invalid; give at least 1ns")]
     NoLatency,
-    /// A range that ends before it begins.
+    /// A range whose upper end is below its lower end.
     #[error("latencies from {least:?} to {most:?}: the range ends before it begins")]
     Range {
         /// The lower end.
@@ -54,7 +54,7 @@ fn range(least: Duration, most: Duration) -> Result<(), NetworkError> {
     Ok(())
 }
 
-/// All messages have the same latency.
+/// A network in which all messages have the same latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant(Duration);
 
@@ -83,8 +83,8 @@ impl Network for Constant {
     }
 }
 
-/// Each message has its own latency, uniform between two bounds.
-/// ([`Latency::between`](crate::Latency::between) draws a latency for each *pair* instead.)
+/// A network in which each message has its own latency, uniformly distributed between two bounds.
+/// ([`Latency::between`](crate::Latency::between) draws a latency for each *pair* of actors instead.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     least: Duration,
@@ -118,8 +118,8 @@ impl Network for Jitter {
     }
 }
 
-/// Each message has its own lognormal latency within two bounds, like the latencies of real networks with
-/// their long tail.
+/// A network in which each message has its own lognormal latency within two bounds. Latencies of real networks have
+/// such a long tail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LognormalLatency {
     least: Duration,
@@ -190,7 +190,7 @@ pub struct Table {
 
 impl Table {
     /// Creates a table in which `rows[from][to]` is the latency from one group to another. `group` must always return
-    /// the same group for an actor; numbers beyond the table mean its last group.
+    /// the same group for an actor; numbers beyond the table mean the last group.
     ///
     /// # Errors
     /// If the table is not square, is empty, or has a latency of zero.
@@ -248,7 +248,7 @@ impl Network for Table {
 /// Returns the position of an actor.
 type Position = Arc<dyn Fn(Addr) -> (f64, f64) + Send + Sync>;
 
-/// Actors have positions on a plane, and messages travel at a constant speed.
+/// A network in which actors have positions on a plane, and messages travel at a constant speed.
 #[derive(Clone)]
 pub struct Plane {
     position: Position,
@@ -258,8 +258,8 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Creates a network in which `position` returns the position of an actor, always the same; `speed` is in units per
-    /// second; latencies are clamped to `least` and `most`.
+    /// Creates a network in which `position` returns the position of an actor, and must always return the same one.
+    /// `speed` is in units of length per second. Latencies are clamped to `least` and `most`.
     ///
     /// # Errors
     /// If the speed is not positive, or the range is empty or starts at zero.

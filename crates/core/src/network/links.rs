@@ -1,4 +1,4 @@
-//! Link faults: in one direction, for some messages, on a schedule.
+//! Faults of links, which affect some messages in one direction, on a schedule.
 
 use super::faults::probability;
 use super::latencies::NetworkError;
@@ -44,8 +44,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the times before `end` at which the fault occurs, each with its number in the schedule; a schedule
-    /// without `every` has its one time even if that is later. At most 100,000 occurrences are tried.
+    /// Returns the times before `end` at which the fault occurs, each with its number in the schedule. The time of a
+    /// schedule without `every` is returned even if it is after `end`. At most 100,000 occurrences are considered.
     pub fn times(self, end: Time, seed: u64) -> impl Iterator<Item = (u64, Time)> {
         let [first, end] = [self.first, end].map(Time::as_nanos);
         let every = self.every.map_or(0, |every| nanoseconds(every).max(1));
@@ -69,13 +69,13 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Decides by 64 random bits whether an event of this probability happens.
+/// Returns whether an event of this probability happens, decided by 64 random bits.
 fn is_drawn(probability: f64, bits: u64) -> bool {
     // Casts of floats saturate, so that 1 is all bits.
     probability > 0.0 && bits <= (probability * 2f64.powi(64)) as u64
 }
 
-/// True if a fault concerns messages from one actor to another.
+/// A predicate: true if a fault affects messages from the first actor to the second.
 type Applies = Arc<dyn Fn(Addr, Addr) -> bool + Send + Sync>;
 
 /// A fault that affects messages between some actors during some intervals: it may lose, duplicate and delay
@@ -83,7 +83,7 @@ type Applies = Arc<dyn Fn(Addr, Addr) -> bool + Send + Sync>;
 #[derive(Clone)]
 pub struct LinkFault {
     applies: Applies,
-    /// The intervals by start.
+    /// The intervals, ordered by their start.
     during: Vec<Range<Time>>,
     loss: f64,
     duplication: f64,
@@ -102,9 +102,10 @@ pub struct LinkEffect {
 }
 
 impl LinkFault {
-    /// Creates a fault, as yet without effect, that is active in the intervals `during`, for messages for which
-    /// `applies(from, to)` is true. `applies` must always return the same result for the same two actors. Where
-    /// intervals overlap, only the one that starts last counts.
+    /// Creates a fault that is active in the intervals `during`, for messages for which `applies(from, to)` is true.
+    /// The fault has no effect until [`losing`](Self::losing), [`duplicating`](Self::duplicating) or
+    /// [`delaying`](Self::delaying) adds one. `applies` must always return the same result for the same two actors.
+    /// Where intervals overlap, only the interval that starts last counts.
     pub fn new(
         during: impl IntoIterator<Item = Range<Time>>,
         applies: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,

@@ -13,12 +13,14 @@ use std::sync::{Arc, Mutex};
 /// The strategy of a restart: which children are restarted when one of them panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// Only the child that panicked; for children that do not depend on each other.
+    /// Only the child that panicked is restarted. For children that do not depend on each other.
     #[default]
     OneForOne,
-    /// All children: the others are stopped, in reverse order of their start, and all are started again.
+    /// All children are restarted: the other children are stopped, in reverse order of their start, and then all are
+    /// started again.
     OneForAll,
-    /// The child that panicked and the children started after it; for children that depend on earlier ones.
+    /// The child that panicked and the children started after it are restarted. For children that depend on earlier
+    /// ones.
     RestForOne,
 }
 
@@ -121,7 +123,8 @@ enum Start {
     GivenUp,
 }
 
-/// The children of a running supervisor. If it is stopped or panics, they are stopped.
+/// The children of a running supervisor. They are stopped when this value is dropped, because the supervisor was
+/// stopped or has panicked.
 struct Children<M: Message, C: AsyncContext<M>> {
     cx: C,
     addresses: Vec<Addr>,
@@ -177,8 +180,8 @@ impl<C> Supervisor<C> {
         self
     }
 
-    /// Supervises until every child has returned, or `code` returns [`Flow::Stop`]. When it returns, no child
-    /// is left. If the supervisor is stopped, or `code` panics, its children are stopped as well.
+    /// Supervises the children until every child has returned, or `code` returns [`Flow::Stop`]. When this method
+    /// returns, no child is running. If the supervisor is stopped, or `code` panics, its children are stopped as well.
     ///
     /// A child's code begins one smallest latency after the child starts.
     ///
@@ -242,7 +245,7 @@ impl<C> Supervisor<C> {
         children.stop(0).await;
     }
 
-    /// Starts the children that are down, in sequence.
+    /// Starts the children that are down, one after the other.
     async fn start<M: Message>(&self, children: &mut Children<M, C>)
     where
         C: AsyncContext<M>,

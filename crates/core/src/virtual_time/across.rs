@@ -45,9 +45,10 @@ use std::sync::{Mutex, PoisonError, RwLock};
 /// });
 /// ```
 pub trait Carrier: Send {
-    /// Sends `outgoing[p]` to each other process `p`, and replaces `incoming[p]` by the batch that `p` sends. It
-    /// returns when all batches have arrived, so all processes have to call it the same number of times. The entries of
-    /// the own process are ignored. The carrier may change the bytes in `outgoing`, which are not used again.
+    /// Sends `outgoing[p]` to each other process `p`, and replaces `incoming[p]` by the batch that `p` sends. The
+    /// method returns when all batches have arrived, so all processes must call it the same number of times. The
+    /// entries of the calling process are ignored. The carrier may change the bytes in `outgoing`, which are not used
+    /// again.
     ///
     /// # Errors
     /// [`ProcessLost`] if another process has ended. A carrier may end the process instead.
@@ -68,7 +69,7 @@ impl<C: Carrier + ?Sized> Carrier for &mut C {
     }
 }
 
-/// Another process of the run has ended before the run was over.
+/// The error of an exchange when another process has ended before the run was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessLost;
 
@@ -178,7 +179,7 @@ impl Failure {
 struct Across<'a, M: Message, C> {
     local: Port<Cargo<M>, &'a Matrix<Cargo<M>>>,
     batches: &'a Batches,
-    /// The carrier; `None` in all shards but the first of the process.
+    /// The carrier; `None` in all shards except the first of the process.
     carrier: Option<C>,
     /// The shards of this process.
     own: Range<usize>,
@@ -189,7 +190,7 @@ struct Across<'a, M: Message, C> {
     /// The memory for events of other processes.
     pool: Pool<M>,
     failure: Option<Failure>,
-    /// The reduction at the last barrier.
+    /// The result of the reduction at the last barrier.
     agreed: Reduction,
     /// The progress to update and the root's shard. Set only in the first shard of a process without the root.
     progress: Option<(Progress, u32)>,
@@ -240,7 +241,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         }
     }
 
-    /// Like [`Exchange::exchange`].
+    /// Exchanges batches and reductions like [`Exchange::exchange`], but returns failures.
     fn try_exchange(
         &mut self,
         contribution: Reduction,

@@ -32,8 +32,8 @@ struct Group {
     living: u32,
 }
 
-/// A few actors that were spawned together and share a page with others, all on this shard. It takes 40 bytes, which
-/// matters because there may be one for each actor.
+/// A few actors that were spawned together and share a page with others, all on this shard. The struct takes 40 bytes;
+/// its size matters because there may be one for each actor.
 struct Batch {
     first: u32,
     parent: u32,
@@ -62,7 +62,7 @@ struct SharedPage {
     /// For each address, the number of its batch plus one; 0 if it has no actor.
     batches: [u32; PAGE as usize],
     living: u16,
-    /// True if no actors will be added.
+    /// True if no further actors will be added.
     closed: bool,
 }
 
@@ -79,8 +79,8 @@ pub(super) fn residue(address: u32) -> usize {
     ((address >> PAGE_BITS) % ROUND) as usize
 }
 
-/// The number of addresses for which the table stores the names of ended actors: enough for reports, and a bound for
-/// long runs.
+/// The maximum number of addresses for which the table stores the names of ended actors, so that long runs need bounded
+/// memory.
 const NAMED: u32 = 64 * PAGE;
 
 /// The location of an actor that shares a page.
@@ -229,7 +229,7 @@ impl ActorTable {
         }
     }
 
-    /// Returns the population of an address, if an actor of this shard has it.
+    /// Returns the population of the actor with this address, if the actor is on this shard.
     #[inline]
     pub(super) fn population(&self, addr: u32) -> Option<u32> {
         let recent = self.recent.population(addr);
@@ -313,7 +313,7 @@ impl ActorTable {
             .map_or(u32::MAX, |lineage| lineage.parent)
     }
 
-    /// Returns an actor's name, made on request; the address if the actor is on another shard.
+    /// Returns an actor's name, which is built when it is needed; the address if the actor is on another shard.
     pub(super) fn name_of(&self, addr: u32) -> String {
         let name = match self.page(addr >> PAGE_BITS) {
             Page::None => None,
@@ -329,7 +329,7 @@ impl ActorTable {
         name.unwrap_or_else(|| Addr(addr).to_string())
     }
 
-    /// Adds actors that have their own pages from `page` on, `mine` of them on this shard.
+    /// Adds actors that have their own pages from `page` on. `mine` of the actors are on this shard.
     pub(super) fn add_group(
         &mut self,
         page: u32,
@@ -423,7 +423,7 @@ impl ActorTable {
         self.first_ended(addr)
     }
 
-    /// Like [`ended`](Self::ended), for an actor of a different page than the last one.
+    /// Records the end of an actor whose page differs from the page of the actor that ended before.
     #[inline(never)]
     fn first_ended(&mut self, addr: u32) -> Option<Lineage> {
         self.count_ended();
@@ -462,7 +462,7 @@ impl ActorTable {
         self.ending.page != Ending::NONE.page || !self.over.is_empty()
     }
 
-    /// Counts ended actors; afterwards `over` is complete.
+    /// Counts the ended actors that have not been counted yet, which completes `over`.
     pub(super) fn count_ended(&mut self) {
         let Ending {
             page,
@@ -481,8 +481,8 @@ impl ActorTable {
         }
     }
 
-    /// Removes all actors of the spawn of `last`, which is the last of them on this shard. Returns true if they had
-    /// their own population.
+    /// Removes all actors of a spawn, given the last of them on this shard. Returns true if they had their own
+    /// population.
     pub(super) fn forget(&mut self, last: u32) -> bool {
         let number = last >> PAGE_BITS;
         let named = match self.page(number) {

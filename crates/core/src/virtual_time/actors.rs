@@ -1,7 +1,7 @@
 //! The actors of one form on one shard, and the delivery of events to them.
 //!
 //! The engine passes a series of events to a population. The loop over them is compiled for the type of the
-//! population's actors, so a handler is inlined into it, and an event costs no indirect call.
+//! population's actors, so a handler is inlined into the loop, and an event costs no indirect call.
 //!
 //! Actors of a large spawn have their own pages and are adjacent in memory ([`own_pages`]); the actors of small spawns
 //! share pages ([`shared_pages`]).
@@ -26,7 +26,7 @@ use std::any::{TypeId, type_name};
 #[cfg(feature = "serde")]
 use std::sync::Arc;
 
-/// The state of an actor for the event being delivered.
+/// Whether an actor can receive the event being delivered.
 enum Ready {
     Yes,
     No,

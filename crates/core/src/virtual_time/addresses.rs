@@ -1,9 +1,10 @@
 //! Assignment of addresses to new actors, which depends only on the order of spawns.
 //!
-//! Every shard assigns the same addresses in the same order, and no address twice. Addresses come in pages of 256,
-//! because a page belongs to one shard. A spawn of half a page or more gets its own pages. Smaller spawns share 64 open
-//! pages, which are filled in turn. So actors that are spawned one by one are spread over the shards, and a billion
-//! successive spawns use no more than a billion addresses. At most half of the addresses are lost at the ends of pages.
+//! Every shard assigns the same addresses in the same order, and no address twice. Addresses are assigned in pages of
+//! 256, each of which belongs to one shard. A spawn of half a page or more gets its own pages. Smaller spawns share 64
+//! open pages, which are filled in turn. So actors that are spawned one by one are spread over the shards, and a
+//! billion successive spawns use no more than a billion addresses. At most half of the addresses are lost at the ends
+//! of pages.
 
 /// The binary logarithm of [`PAGE`].
 pub(super) const PAGE_BITS: u32 = 8;
@@ -16,7 +17,7 @@ const OPEN: usize = 64;
 /// The smallest spawn that gets its own pages.
 const WHOLE: u32 = PAGE / 2;
 
-/// Consecutive addresses for actors that are spawned together.
+/// The consecutive addresses of actors that are spawned together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Allocation {
     /// All addresses of some pages, from this page on.
@@ -24,7 +25,7 @@ pub(super) enum Allocation {
     /// Addresses within one page, from this one on.
     Part {
         first: u32,
-        /// A page that gets no more actors, if the spawn has closed one.
+        /// The page that this spawn has filled, if there is one; it gets no more actors.
         closed: Option<u32>,
     },
 }

@@ -1,9 +1,9 @@
 //! Small pieces of memory, allocated from the system in blocks.
 //!
-//! A shard's memory grows in small pieces: chunks for event buffers, slots for waiting entries. Allocated one
-//! by one, each would cost a page fault, and with several threads a system call and a lock. So pieces come
-//! from blocks. The first blocks are small; later ones use huge pages, if the system has them. Any thread may
-//! free a piece. A block is returned to the system with its last piece.
+//! A shard's memory grows in small pieces: chunks for event buffers, slots for waiting entries. If pieces were
+//! allocated one by one, each would cost a page fault, and with several threads a system call and a lock. Therefore
+//! pieces are parts of larger blocks. The first blocks are small; later blocks use huge pages, if the system has them.
+//! Any thread may free a piece. A block is returned to the system when its last piece is freed.
 
 use super::region::Region;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -41,7 +41,7 @@ pub(super) struct Blocks {
     at: *mut u8,
     /// The free bytes at the end of the block.
     left: usize,
-    /// The bytes of all blocks so far.
+    /// The total size of all blocks so far, in bytes.
     taken: usize,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Buffer<M> {
     last: *mut Chunk,
     /// The event written last.
     newest: *mut StoredEvent<M>,
-    /// The [order](Label::coarse_order) of the newest event, while all events are in order.
+    /// The [order](Label::coarse_order) of the newest event; used only while all events are in order.
     newest_order: u64,
     /// The first event that is out of order; null if there is none.
     unsorted: *mut StoredEvent<M>,
@@ -114,7 +114,7 @@ impl<M> Buffer<M> {
         unsafe { self.write_with(write) }
     }
 
-    /// Like [`Buffer::push_with`], if any event fits into the current chunk.
+    /// Adds an event like [`Buffer::push_with`], without a check whether it fits into the current chunk.
     ///
     /// # Safety
     /// As for [`Buffer::push_with`], and [`StoredEvent::MOST`] bytes [fit](Buffer::has_capacity) into the buffer.
@@ -169,8 +169,8 @@ impl<M> Buffer<M> {
         }
     }
 
-    /// Like [`Buffer::note_order`], for the first event or one whose receiver and time alone do not put it
-    /// after the previous one.
+    /// The slow path of [`Buffer::note_order`]: for the first event, and for events whose receiver and time do not show
+    /// that they follow the previous event.
     ///
     /// # Safety
     /// As for [`Buffer::note_order`].
@@ -302,8 +302,8 @@ impl<M> Buffer<M> {
         Some(count)
     }
 
-    /// Takes the only event, with its memory, out of a buffer that has exactly one event in one chunk. The
-    /// caller moves the event out; otherwise it is leaked.
+    /// Takes the event and its memory out of a buffer that contains exactly one event. The caller must move the event
+    /// out; otherwise the event is leaked.
     #[inline(always)]
     pub(super) fn take_only(&mut self) -> Option<(*mut StoredEvent<M>, FreeChunks<M>)> {
         let first = self.first.cast::<u8>().wrapping_add(Self::FIRST);

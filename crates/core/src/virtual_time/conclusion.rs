@@ -11,8 +11,8 @@ use crate::contract::{
 use crate::memory::peak_memory;
 use std::time::Duration;
 
-/// Adds up the counters of all shards. `kinds` are the names of the message kinds; nothing here depends on
-/// the message type, so it is compiled once.
+/// Adds up the counters of all shards. `kinds` are the names of the message kinds. The function is not generic over the
+/// message type, so it is compiled only once.
 pub(super) fn add_up(
     kinds: &[&'static str],
     config: &Config,
@@ -66,7 +66,7 @@ pub(super) fn add_up(
     }
 }
 
-/// Adds names that the shard which reported the panic may not have known.
+/// Adds the names of actors that the shard that reported the panic did not know.
 fn complete(panic: &mut PanicReport, peer: Option<u32>, directory: &Directory) {
     if panic.name.is_empty() {
         panic.name = directory.name_of(panic.who.as_u32());

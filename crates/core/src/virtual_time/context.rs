@@ -110,7 +110,7 @@ pub(super) trait ShardAccess<M>: Send {
     fn shard(&self) -> ShardCell<M>;
 }
 
-/// The access of a handler, which borrows its context for one event.
+/// The access of a handler to its shard. A handler borrows its context for one event.
 pub(super) struct ForEvent<M>(ShardCell<M>);
 
 // SAFETY: a handler borrows its context for one event. During this time the shard's own thread does nothing else, so
@@ -124,8 +124,8 @@ impl<M: Message> ShardAccess<M> for ForEvent<M> {
     }
 }
 
-/// The access of a body, which owns its context: the number of a shard, which must be running on this thread. On other
-/// threads, and after the run, an access panics.
+/// The access of an async body to its shard. A body owns its context, which contains only the number of the shard. An
+/// access panics unless this shard is running on the current thread.
 pub(super) struct ForBody<M>(u32, PhantomData<fn() -> M>);
 
 impl<M: Message> ShardAccess<M> for ForBody<M> {
@@ -166,7 +166,7 @@ impl<M, R: ShardAccess<M>> VirtualContext<M, R> {
         }
     }
 
-    /// Returns the shard, for one short use that runs no foreign code.
+    /// Returns the shard. The caller must use it only briefly and run no foreign code during the use.
     #[inline(always)]
     #[allow(
         clippy::mut_from_ref,

@@ -1,4 +1,4 @@
-//! The loop of a shard: a barrier, a window, and the next barrier.
+//! The main loop of a shard, which alternates between barriers and windows.
 
 mod actor_cache;
 mod borrowed_shards;
@@ -91,7 +91,7 @@ pub(super) struct Engine<M: Message> {
     lent_end: Option<End>,
     /// The time of the first event that was not handled.
     next: u64,
-    /// The time at which the run would end if it were over now.
+    /// The time that would be reported as the end of the run if the run were over now.
     over: u64,
 }
 
@@ -382,9 +382,9 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Fills the batches for the other shards with events up to the `next` window that this shard contributes. Later
-    /// events stay in their buffer, which gets more events, so that the number of buffers does not depend on the number
-    /// of shards.
+    /// Fills the batches for the other shards with events up to the window `next`, which this shard contributes to the
+    /// reduction. Later events stay in their buffers, to which further events are added, so the number of buffers does
+    /// not grow with the number of shards.
     fn hand_over(&mut self, next: u64) {
         // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The batches are not part of
         // it.

@@ -1,4 +1,4 @@
-//! Events: written once by the sender's shard, read once by the receiver's.
+//! Events, which the sender's shard writes once, and the receiver's shard reads once.
 
 use super::header::Header;
 use crate::contract::{Addr, Envelope, Event, Reason, SpanId, Time, Token};
@@ -6,8 +6,8 @@ use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 
 /// The kind of an event. Up to [`Kind::DeadLetter`] an event carries a message.
 ///
-/// At one instant, events of one sender and one sequence number come in this order: a stop takes the number
-/// of the last message before it, and arrives after that one.
+/// At one instant, events with the same sender and sequence number are handled in the order of this enum: a stop has
+/// the sequence number of the last message before it, and is handled after that message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Message,
     /// A message whose sender is notified if the receiver has ended.
     Request,
-    /// A request of [`ask`](crate::AsyncContext::ask), which waits for the answer itself.
+    /// A request of [`ask`](crate::AsyncContext::ask), whose answer goes to the wait of `ask`.
     Ask,
     /// A message that answers the request in `parent`.
     Reply,
@@ -34,7 +34,7 @@ pub(super) enum Kind {
     Down,
     /// `from` has ended and will not answer the request in `parent`.
     Unanswered,
-    /// Like [`Kind::Unanswered`], for [`Kind::Ask`]: only the wait for the answer is notified.
+    /// The failure of a [`Kind::Ask`], of which only the wait for the answer is notified.
     AskUnanswered,
 }
 
@@ -79,7 +79,7 @@ impl Kind {
     }
 }
 
-/// Bits of [`Label::key`] that hold the kind.
+/// The number of bits of [`Label::key`] that contain the kind.
 const KIND_BITS: u32 = 4;
 const KIND_MASK: u32 = (1 << KIND_BITS) - 1;
 /// The maximum width of a window, 2^28 ns, so that an offset and a kind fit into 32 bits.
@@ -213,8 +213,8 @@ impl Label {
             && self.offset() <= other.offset()
     }
 
-    /// Returns a number by receiver and time. If it is larger than another event's number, the [order](Label::order) is
-    /// larger, too.
+    /// Returns a part of the [order](Label::order) that consists of receiver and time. An event with a larger number
+    /// also has a larger order.
     #[inline(always)]
     pub(super) fn coarse_order(&self) -> u64 {
         (self.to as u64) << 32 | (self.key & !KIND_MASK) as u64

@@ -1,20 +1,20 @@
 //! The exchange of events between shards at the end of each window.
 //!
-//! The whole protocol is one call per window, [`Exchange::exchange`]: every shard reports when its next event is due
-//! and passes on its events for the others; it gets their events for it, and the earliest time of all next events. No
-//! other part of the engine knows how shards communicate.
+//! The complete protocol is one call per window, [`Exchange::exchange`]. In this call a shard reports when its next
+//! event is due, and passes on its events for other shards. It receives the events of other shards for its own actors,
+//! and the earliest due time of all shards. No other part of the engine knows how shards communicate.
 //!
 //! # The exchange within one process
 //! [`Matrix`] has two cells for every ordered pair of shards, and rounds alternate between them. In round r a shard
-//! writes its row of cells, arrives at the barrier, waits until all have arrived, and reads its column. It may then
-//! start round r + 1 and write the *other* cells while a slow shard still reads those of round r. It cannot start round
-//! r + 2 before the slow shard has arrived at the barrier of round r + 1, which that shard does after reading. So one
-//! barrier per window is enough, and no cell is written and read at the same time. The barrier's counter is only
-//! incremented, with acquire-release ordering, so a thread that sees all arrivals has synchronised with every other
-//! thread.
+//! writes its row of cells, arrives at the barrier, waits until all have arrived, and reads its column. The shard may
+//! then start round r + 1 and write the *other* cells while a slow shard still reads the cells of round r. The shard
+//! cannot start round r + 2 before the slow shard has arrived at the barrier of round r + 1. The slow shard arrives
+//! there only after it has read the cells of round r. So one barrier per window is enough, and no cell is written and
+//! read at the same time. The barrier's counter is only incremented, with acquire-release ordering, so a thread that
+//! sees all arrivals has synchronised with every other thread.
 //!
-//! Batches are swapped, never copied: with each batch a shard gets the batch that its partner emptied two rounds
-//! before, with its memory.
+//! Batches are swapped, never copied: in exchange for each batch, a shard gets back the batch that its partner emptied
+//! two rounds before, so that its memory is reused.
 
 use super::loans::{Loan, Loans};
 use super::writer_cell::Cell;
@@ -70,8 +70,8 @@ impl Reduction {
 /// A shard's side of the exchanges between windows.
 pub(super) trait Exchange<P> {
     /// Passes `out[to]` to every other shard, fills `inbox[from]` from every other shard, and returns the reduction
-    /// over all shards. The contents of `inbox` return to their sender some rounds later, empty, in `out`. During the
-    /// wait it calls `idle`, which returns true as long as `idle` has work.
+    /// over all shards. Batches of `inbox` return to their senders some rounds later, empty, in `out`. While the shard
+    /// waits, `idle` is called repeatedly as long as it returns true.
     fn exchange(
         &mut self,
         contribution: Reduction,
@@ -85,8 +85,8 @@ pub(super) trait Exchange<P> {
         true
     }
 
-    /// Lends a shard's loop to the first shard, which gets the loops of all others. All shards call it after the same
-    /// exchange. Until this returns, only the first shard uses the loop.
+    /// Lends a shard's loop to the first shard, which gets the loops of all other shards. All shards call this method
+    /// after the same exchange. Until the method returns, only the first shard uses the loop.
     fn lend<E>(&mut self, mine: *mut E) -> Loan<E>;
 
     /// Gives the borrowed loops back to their shards. Only the first shard calls this.
@@ -125,7 +125,7 @@ pub(super) struct Matrix<P> {
     contributions: [Box<[Cell<Reduction>]>; 2],
     /// The number of arrivals at the barrier, over all rounds.
     arrivals: AtomicU64,
-    /// Set if a shard will never arrive; shards that wait for it stop.
+    /// True if a shard will never arrive. Shards that wait for it then stop.
     broken: AtomicBool,
     lending: Loans,
 }
@@ -154,7 +154,7 @@ impl<P: Default> Matrix<P> {
         }
     }
 
-    /// Marks that a shard will never arrive; shards that wait for it stop.
+    /// Records that a shard will never arrive. Shards that wait for it then stop.
     pub(super) fn abandon(&self) {
         self.broken.store(true, Ordering::Release);
         self.lending.wake();
@@ -294,7 +294,8 @@ impl<P, R: Deref<Target = Matrix<P>>> Drop for Port<P, R> {
 mod tests {
     use super::*;
 
-    /// Every shard sends its number and the round to every other shard, and checks what it receives.
+    /// Runs some rounds in which every shard sends its number and the round to every other shard, and checks what it
+    /// receives.
     fn meet(shards: usize, rounds: u64) {
         let matrix = Matrix::<Vec<u64>>::new(shards);
         std::thread::scope(|scope| {

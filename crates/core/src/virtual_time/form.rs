@@ -16,17 +16,18 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// The type in the slot.
     type Actor: 'static;
 
-    /// True if an actor may take the next messages of the same instant itself while it handles one, because
-    /// resuming a body costs more than a message.
+    /// True if an actor may take further messages of the same instant itself while it handles one. This is faster for
+    /// bodies, because resuming a body costs more than handling a message.
     const TAKES_ROWS: bool = false;
 
     /// Creates the actor with this index.
     fn make(&self, shard: ShardCell<M>, index: u32) -> Self::Actor;
 
-    /// Runs the work before the first event. For this and the other functions, the actor is in its slot.
+    /// Runs the actor's work before its first event. For this function and the functions below, the actor is in its
+    /// slot.
     fn begin(actor: &mut Self::Actor, shard: ShardCell<M>);
 
-    /// Lets the actor handle the current event, if there is one; otherwise it has just begun.
+    /// Lets the actor handle the current event. If there is no event, the actor has just begun.
     fn handle(actor: &mut Self::Actor, shard: ShardCell<M>) -> Flow;
 
     /// Lets a started actor handle a message.

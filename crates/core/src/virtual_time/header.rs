@@ -15,11 +15,11 @@ pub(super) struct Header {
     pub(super) seq: u32,
     /// The number of drawn random numbers, modulo 2^32.
     drawn: u32,
-    /// The first of the stashed events; see [`super::stash`].
+    /// The first stashed event, as an index into the stash of the shard ([`super::stash`]).
     pub(super) stashed: u32,
 }
 
-/// The flag of an actor that has requested spawns.
+/// The bit of `reason` that marks an actor that has requested spawns.
 const SPAWNS: u8 = 1 << 7;
 
 /// The state of an actor's life.

@@ -1,9 +1,10 @@
 //! Loans of shards to one thread, which runs all shards for a time and returns them.
 //!
-//! In a sparse window a barrier costs more than the events. All shards see this in the reduction. In the same round
-//! every shard except the first stores a pointer to its loop here and sleeps. The first thread waits for all pointers,
-//! and has exclusive access to all loops until it returns them. The sleeping threads see its writes, because the count
-//! of returns is incremented with release and read with acquire, like the count of loans before.
+//! In a sparse window a barrier costs more than the events. All shards learn from the reduction that windows are
+//! sparse. In the same round every shard except the first stores a pointer to its loop here, and its thread sleeps. The
+//! first thread waits for all pointers, and has exclusive access to all loops until it returns them. The sleeping
+//! threads see its writes, because the count of returns is incremented with release and read with acquire, like the
+//! count of loans before.
 
 use super::writer_cell::Cell;
 #[cfg(not(loom))]
@@ -93,7 +94,8 @@ impl Loans {
         }
     }
 
-    /// Sleeps until the next call of [`Loans::wake`], or for a shorter time; the caller checks again.
+    /// Sleeps until the next call of [`Loans::wake`], or for a shorter time. The caller then checks its condition
+    /// again.
     #[cfg(not(loom))]
     fn sleep(&self, time: u64, broken: &AtomicBool) {
         lock(&self.sleepers).push(std::thread::current());

@@ -1,8 +1,8 @@
 //! Multicasts: messages of one actor to many, made by the shards of the receivers.
 //!
-//! An actor that sends to all others would do all the work while the other shards wait. So a multicast is recorded
-//! once, with the sequence numbers of its messages, and at the barrier every shard makes the messages for its own
-//! actors, in parallel. The result is the same, because the time and order of a message depend on its sender, its
+//! If the shard of an actor that sends to all others created all messages, the other shards would wait. So a multicast
+//! is recorded once, with the sequence numbers of its messages. At the barrier all shards create the messages for their
+//! own actors, in parallel. The result is the same, because the time and order of a message depend on its sender, its
 //! number and its receiver, not on the shard that makes it.
 
 use super::addresses::PAGE;

@@ -17,7 +17,7 @@ pub(super) struct Order<M> {
     sorted: usize,
     /// True if all events so far are in order.
     in_order: bool,
-    /// The last run for each hash of a receiver, while grouping; otherwise all [`NONE`].
+    /// The last run for each hash of a receiver. While no events are being grouped, all entries are [`NONE`].
     table: Vec<u32>,
     /// Consecutive events of one receiver.
     runs: Vec<Run>,
@@ -209,8 +209,8 @@ impl<M> Order<M> {
         });
     }
 
-    /// Sorts the many events of one hash, from run `number` on: one receiver gets them from many senders. Sorting by
-    /// time is linear, and few events have equal times.
+    /// Sorts the many events of one hash, from run `number` on; usually one receiver gets them from many senders. They
+    /// are sorted by time in linear time, because few events have equal times.
     #[cold]
     fn gather_many(&mut self, number: usize) {
         let Order {
@@ -326,7 +326,7 @@ fn hash(to: u32, bits: u32) -> usize {
     (to.wrapping_mul(0x9E37_79B1) >> (32 - bits)) as usize
 }
 
-/// Groups of more events than this are sorted by digits.
+/// The maximum size of a group that is not sorted by radix sort.
 const LARGE: usize = 256;
 
 /// Sorts a small group by insertion.
@@ -341,8 +341,7 @@ fn insert(group: &mut [(u128, u32)]) {
     }
 }
 
-/// Sorts by the upper half of the keys, by digits; `differ` has the bits in which keys differ. The sort is
-/// stable.
+/// Sorts by the upper half of the keys, by radix sort. `differ` has the bits in which keys differ. The sort is stable.
 fn sort_by_digits(keys: &mut Vec<u64>, memory: &mut Vec<u64>, differ: u32) {
     const DIGIT: u32 = 10;
     // The previous contents are overwritten.

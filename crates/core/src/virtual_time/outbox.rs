@@ -14,7 +14,7 @@ pub(super) struct OverflowEvent<M> {
 }
 
 impl<M> Due for OverflowEvent<M> {
-    /// Overflow events are not stored in pieces: a long list of these large entries has its own memory, which is
+    /// Overflow events are not stored in pieces. A long list of these large entries has its own memory, which is
     /// returned to the system.
     const PIECE: usize = usize::MAX;
 

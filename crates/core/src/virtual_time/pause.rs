@@ -1,11 +1,11 @@
 //! Pauses, at which a run returns to its caller; it later continues as if it had not paused.
 //!
-//! All shards get the same pause before they run. Between two windows each of them decides that the next window begins
-//! too late. A pause within a window divides its events. No message arrives in the window in which it is sent, so the
-//! events after the pause are already known, except timers that are set before the pause and due after it
-//! ([`Shard::put_off`](super::shard::Shard::put_off)). The remaining events are run later as the same window.
+//! All shards get the same pause before they run. Between two windows, each shard compares the start of the next window
+//! with the time of the pause. A pause within a window divides its events. No message arrives in the window in which it
+//! is sent, so the events after the pause are already known, except timers that are set before the pause and due after
+//! it ([`Shard::put_off`](super::shard::Shard::put_off)). The remaining events are run later as the same window.
 
-/// The point where shards pause. A type that never pauses compiles to nothing.
+/// The point at which shards pause. For a type that never pauses, the checks are compiled away.
 pub(super) trait Pause {
     /// True if the run may pause.
     const EVER: bool;

@@ -33,7 +33,7 @@ impl<M, S> Clone for SpawnRequest<M, S> {
     }
 }
 
-/// Addresses in whole pages, as one shard sees them.
+/// The addresses of a spawn with complete pages, and the part of them that belongs to one shard.
 pub(super) struct Pages {
     pub(super) first: u32,
     pub(super) count: u32,
@@ -94,7 +94,8 @@ pub(super) trait Population<M, S> {
     /// been moved out.
     unsafe fn run(&self, shard: *mut S, order: &[*mut StoredEvent<M>], at: usize) -> usize;
 
-    /// Delivers one event, which is for this population; `slot` is its actor's header, or null.
+    /// Delivers one event to an actor of this population. `slot` is the header of the actor, or null if it is not
+    /// known.
     ///
     /// # Safety
     /// As for [`Population::run`].

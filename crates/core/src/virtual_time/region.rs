@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// Memory for the actors of one spawn on one shard: zeroed, at a fixed address, freed as a whole.
+/// Memory for the actors of one spawn on one shard. It is zeroed, does not move, and is freed at once.
 pub(super) struct Region {
     start: NonNull<u8>,
     bytes: usize,
@@ -36,8 +36,8 @@ pub(super) enum Prefault {
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
 
-/// Returns the number of bytes to map. The last part uses small pages, unless it fills most of a huge page, because one
-/// huge page is faster than many small pages.
+/// Returns the number of bytes to map. The last part of the region uses small pages, unless it fills most of a huge
+/// page: then a huge page is faster.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn mapped(bytes: usize) -> Option<usize> {
     if bytes % HUGE >= HUGE / 2 {
@@ -51,7 +51,7 @@ impl Region {
     /// Allocates zeroed memory for `count` values of this layout.
     ///
     /// Large regions are mapped by the system, which zeroes pages when they are first accessed, and uses huge pages if
-    /// it has them. So a population costs nothing until it gets messages, and then few page faults.
+    /// it has them. So a population costs no memory until its actors get messages, and causes few page faults then.
     pub(super) fn new(slot: Layout, count: usize) -> Region {
         let bytes = slot
             .size()
@@ -94,9 +94,9 @@ impl Region {
         self.align == HUGE
     }
 
-    /// Makes the system allocate the next huge page, if all but a sixteenth (or one) of the values in
-    /// resident memory are in use. Values that are used in order then cause no page faults. It is called on a
-    /// thread that is idle.
+    /// Makes the system allocate the next huge page, if nearly all values in resident memory are in use: all except a
+    /// sixteenth, or except one. Values that are used in order then cause no page faults. An idle thread calls this
+    /// method.
     ///
     /// # Safety
     /// The first byte of a value is nonzero if and only if the value is in use, and no thread is writing it.

@@ -1,7 +1,7 @@
 //! A shard: the state that its actors use while they run, for sending, timers and random numbers.
 //!
-//! A shard belongs to one thread and is not shared. The engine and the contexts of its actors take turns in accessing
-//! it through a raw pointer: **no reference to it is held while code of an actor runs**.
+//! A shard belongs to one thread and is not shared. The engine and the contexts of its actors access the shard in turn,
+//! through a raw pointer: **no reference to the shard exists while code of an actor runs**.
 
 #[cfg(feature = "serde")]
 mod actor_records;
@@ -49,7 +49,7 @@ use std::task::Waker;
 use turn::{Settings, Turn, Window};
 use waits::Waits;
 
-/// The root is the first actor of a run.
+/// The address of the root, which is the first actor of a run.
 pub(super) const ROOT: u32 = 0;
 
 /// The domain separator of the network's random numbers: a constant that is mixed into their key.
@@ -75,7 +75,7 @@ pub(super) struct Shard<M> {
     pub(super) waits: Waits,
     /// Events of the current window that are due after a pause, and timers that were set in this window.
     pub(super) pending: Vec<ScheduledEvent<M>>,
-    /// True if the run is over: later failures are reported only if no failure preceded them.
+    /// True if the run is over. Failures after that are reported only if there was no earlier failure.
     pub(super) over: bool,
     /// True if an event other than a message or timer occurred in the window: an actor has ended or failed, or
     /// requested a spawn or a multicast.
@@ -98,8 +98,8 @@ pub(super) struct Shard<M> {
     own: OwnMessages<M>,
 }
 
-/// Returns a number for a shard. Numbers are not reused within the process, so a context that outlives its run cannot
-/// access the shard of another run.
+/// Returns a new number for a shard. Numbers are not reused within the process, so a context that outlives its run
+/// cannot access a shard of another run.
 fn unique() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -160,7 +160,7 @@ impl<M: Message> Shard<M> {
 
     /// Advances to the window with this number. No event of this shard may be due before it.
     ///
-    /// The wheels advance too, even if the shard has no events: they place entries relative to their window, and with
+    /// The timer wheels advance even if the shard has no events. They place entries relative to their window, so with
     /// an old window the shard would request a window that is over.
     #[inline]
     pub(super) fn go_to(&mut self, window: u64) {
@@ -169,7 +169,7 @@ impl<M: Message> Shard<M> {
         self.queues.far.advance(window);
     }
 
-    /// Records that no actor runs: code that runs from now on does not act for an actor.
+    /// Records that no actor is running, so that code that runs from now on does not act for an actor.
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.scratch.header();
         self.resume(Turn::<M>::nothing());

@@ -7,8 +7,8 @@ pub(crate) fn normal_probability(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// The quantile of the standard normal distribution: algorithm AS 241 of Wichura (Applied Statistics
-/// 37, 1988), whose relative error is about 1e-16.
+/// Returns the quantile for the fraction `p`, by algorithm AS 241 of Wichura (Applied Statistics 37, 1988), whose
+/// relative error is about 1e-16.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     /// Returns c[0] + c[1] x + …
     fn polynomial(c: [f64; 8], x: f64) -> f64 {

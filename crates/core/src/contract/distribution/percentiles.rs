@@ -1,9 +1,9 @@
 //! Curves through measured percentiles.
 //!
-//! Between two percentiles the curve is lognormal: a straight line of logarithms over standard normal quantiles. The
-//! line is extended beyond the first and the last percentile, unless the minimum (0) or the maximum (100) is given. In
-//! that case the logarithm is uniformly distributed between the last percentile and that end, and no value lies beyond.
-//! So a recorded maximum bounds all drawn values.
+//! Between two percentiles the curve is lognormal: the logarithm of the value is a linear function of the standard
+//! normal quantile. The line is extended beyond the first and the last percentile, unless the minimum (0) or the
+//! maximum (100) is given. Between a given minimum or maximum and the nearest percentile, the logarithm is uniformly
+//! distributed. So no drawn value exceeds a recorded maximum.
 
 use super::normal::{normal_probability, normal_quantile};
 
@@ -21,13 +21,13 @@ pub(super) fn point(percentage: f64, value: f64) -> (f64, f64) {
     (z, libm::log(value))
 }
 
-/// True if there are enough points: two percentiles, or both ends.
+/// True if there are enough points for a curve: two percentiles, or the minimum and the maximum.
 pub(super) fn is_curve(points: Points<'_>) -> bool {
     let curve = Curve::of(points);
     curve.inner.len() >= 2 || curve.least.is_some() && curve.most.is_some()
 }
 
-/// Returns the value below which the fraction `p` lies.
+/// Returns the value below which the fraction `p` of all values lies.
 pub(super) fn quantile(points: Points<'_>, p: f64) -> f64 {
     let curve = Curve::of(points);
     let log = match curve.end_at(|piece| (piece.from..=piece.to).contains(&p)) {
@@ -62,12 +62,12 @@ pub(super) fn probability(points: Points<'_>, x: f64) -> f64 {
     }
 }
 
-/// The smallest value, or 0.
+/// Returns the smallest possible value: the minimum if it is given, otherwise 0.
 pub(super) fn least(points: Points<'_>) -> f64 {
     Curve::of(points).least.map_or(0.0, libm::exp)
 }
 
-/// Returns the mean of the `power`-th powers: the sum over the pieces of the curve.
+/// Returns the mean of the `power`-th powers of the values, as a sum over the pieces of the curve.
 pub(super) fn moment(points: Points<'_>, power: f64) -> f64 {
     let curve = Curve::of(points);
     let ends = curve.ends().map(|piece| {
@@ -96,7 +96,7 @@ pub(super) fn moment(points: Points<'_>, power: f64) -> f64 {
     ends.chain(inner).sum()
 }
 
-/// A piece at an end of the curve: from one probability to another, from one logarithm to another.
+/// A piece of the curve next to the minimum or maximum: the range of its probabilities and the range of its logarithms.
 struct End {
     from: f64,
     to: f64,

@@ -1,14 +1,14 @@
 //! A queue without weights that blocks when it is full: a [ring](crate::edge::ring()) whose sending end is protected by
 //! a lock.
 //!
-//! The receiver is the ring's receiver and takes no lock: it shares only the two words of the ring with the senders,
-//! where it is also decided whether an abort came first. Only senders contend for the lock.
+//! The receiver is the ring's receiver and takes no lock. It shares only the two words of the ring with the senders;
+//! operations on these words also decide whether an abort came first. Only senders contend for the lock.
 //!
-//! **The receiver serves the line.** While offers wait, *waits* is set in the head of the ring, with a waker that takes
-//! the lock, moves in the offers that fit, and wakes their senders. So the receiver serves the line as it frees
-//! capacity, and an abort reaches the line, too. The waker is set again, under the same lock, before an offer is left
-//! waiting. While the line is not empty, either *waits* is set, or a thread that has cleared it is about to serve the
-//! line.
+//! **The receiver serves the line.** While offers wait, *waits* is set in the head of the ring, with a special waker.
+//! This waker takes the lock, moves the offers that fit into the ring, and wakes their senders. So the receiver serves
+//! the line as it frees capacity, and an abort reaches the line, too. As long as offers remain, the waker is registered
+//! again under the same lock. While the line is not empty, either *waits* is set, or a thread that has cleared it is
+//! about to serve the line.
 
 use super::deferred::DeferredWork;
 use super::line::{Line, LineHint, OfferState};
@@ -57,7 +57,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         })
     }
 
-    /// Puts messages under the lock, and then does the deferred work.
+    /// Puts messages into the ring under the lock, and does the deferred work after the lock is released.
     #[inline]
     fn put_with<R>(&self, put: impl FnOnce(&mut Entrance<T, W>) -> R) -> R {
         let (result, has_deferred) = self.entrance.with(|entrance| {
@@ -70,7 +70,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         result
     }
 
-    /// Does the deferred work, unless another thread is doing it. No thread can learn of an abort before that
+    /// Does the deferred work, unless another thread is doing it. No thread can observe an abort before the deferred
     /// work is done.
     #[cold]
     fn act(&self) {

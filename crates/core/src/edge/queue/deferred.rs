@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// Usually empty; rare lists are in a separate allocation.
+/// The deferred work of one change. It is usually empty; the lists that are rarely needed are in a separate allocation.
 pub(super) struct DeferredWork<T> {
     woken: Option<Waker>,
     /// A waker that has been used, to be dropped.
@@ -62,7 +62,7 @@ impl<T> DeferredWork<T> {
         })
     }
 
-    /// Does the work, and wakes first, because dropping a message may panic.
+    /// Does the work. Wakers are called first, because dropping a message may panic.
     #[inline]
     pub(super) fn act(mut self) {
         if let Some(waker) = self.woken.take() {

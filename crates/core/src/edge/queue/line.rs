@@ -12,8 +12,8 @@ pub enum OfferState<T> {
     Aborted(Option<T>),
 }
 
-/// A summary of the line that senders read without the lock. It is written under the lock, and not for each message, so
-/// it stays in the caches of its readers.
+/// A summary of the line, which senders read without the lock. It is written under the lock, but not for every message,
+/// so it usually stays in the caches of its readers.
 pub struct LineHint {
     /// The number of the first offer in the line.
     decided: AtomicU64,

@@ -1,16 +1,16 @@
 //! The lock of a queue.
 //!
 //! The lock is held for some dozens of instructions, taken twice for each message, and rarely contended. So it is one
-//! word, taken with one locked instruction and released with a plain store. A lock on which threads sleep until they
-//! are woken needs a second locked instruction to release it. Here no thread does: a thread that finds the lock taken
-//! spins, yields a few times, and then sleeps for some microseconds at a time, which happens only if the holder of the
-//! lock was interrupted.
+//! word, which is acquired with one locked instruction and released with a plain store. A lock that wakes sleeping
+//! threads would need a second locked instruction for the release. Here no thread is woken: a thread that finds the
+//! lock taken spins, yields a few times, and then sleeps for some microseconds at a time. It sleeps only if the thread
+//! that holds the lock was interrupted.
 #![allow(unsafe_code, reason = "the spin lock lends the value in its cell")]
 
 #[cfg(not(loom))]
 pub(super) type Lock<T> = SpinLock<T>;
 
-/// In models of the queue, the model's own lock, because modelling each step of spinning would add only
+/// The lock in loom models of the queue: loom's own mutex, because modelling each step of spinning would add only
 /// equivalent orders.
 #[cfg(loom)]
 pub(super) struct Lock<T>(crate::sync::Mutex<T>);
@@ -29,7 +29,7 @@ impl<T> Lock<T> {
 use crate::edge::park::spin_or_sleep;
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 
-/// A value with a word that is set while a thread has access.
+/// A value and a flag that is set while a thread has access to the value.
 #[cfg_attr(loom, allow(dead_code, reason = "models have another"))]
 pub(super) struct SpinLock<T> {
     held: AtomicBool,
@@ -77,7 +77,7 @@ impl<T> SpinLock<T> {
     }
 }
 
-/// A guard that releases the lock when it is dropped, also during a panic.
+/// A guard that releases the lock when it is dropped, even by a panic.
 struct LockGuard<'a>(&'a AtomicBool);
 
 impl Drop for LockGuard<'_> {

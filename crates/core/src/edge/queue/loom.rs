@@ -19,7 +19,8 @@ fn bounded(preemptions: usize) -> loom::model::Builder {
     builder
 }
 
-/// Options of a queue with a ring, and of a queue under a lock, which any limit by weight causes.
+/// Returns the options of a queue with a ring, and of a queue under a lock. Any limit by weight selects a queue under a
+/// lock.
 fn of_both_kinds(capacity: usize) -> [Options; 2] {
     let options = Options::new(capacity);
     [options.clone(), options.weight_limit(u64::MAX - 1)]
@@ -266,8 +267,8 @@ fn a_receiver_polled_again_is_woken_by_its_last_waker() {
 }
 
 // Guarantee: core-102.
-/// The receiver serves the line while another thread aborts: it finds capacity, and then that the tail is
-/// aborted.
+/// The receiver serves the line while another thread aborts: the receiver finds capacity, but then finds that the tail
+/// is aborted.
 #[test]
 fn a_line_that_is_served_while_an_abort_comes_leaves_no_sender_waiting() {
     bounded(3).check(|| {

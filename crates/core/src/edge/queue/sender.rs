@@ -37,10 +37,10 @@ pub trait SendTarget<T>: Abort + Source + 'static {
     /// Removes an offer from the line, if it is still there.
     fn withdraw(&self, number: u64) -> Option<T>;
 
-    /// Adds a sender.
+    /// Records that the edge has one more sender.
     fn join(&self);
 
-    /// Removes a sender; the last one closes the edge.
+    /// Removes a sender. Removing the last sender closes the edge.
     fn leave(&self);
 }
 

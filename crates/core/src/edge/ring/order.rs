@@ -1,9 +1,9 @@
 //! The cells of messages when the sender also takes messages at the head (`drop_oldest`).
 //!
-//! Positions hold numbers of cells. The end that moves the head past a position owns the cell whose number it has read
-//! there before, because no other number can have been written there while the head had not moved. The sender reuses
-//! cells that it has emptied; cells that the receiver has emptied come back to it on a second ring. There are twice as
-//! many cells as the edge holds messages, so the sender finds a free cell even while a receiver holds a full batch.
+//! Positions hold numbers of cells. An end reads the number at a position before it moves the head past this position,
+//! and then owns the cell with this number. The number cannot change before the head moves. The sender reuses cells
+//! that it has emptied; the receiver returns the cells that it has emptied on a second ring. There are twice as many
+//! cells as the capacity of the edge, so the sender finds a free cell even while the receiver is reading a full batch.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -38,12 +38,12 @@ impl Order {
         Order::at(&self.numbers, position).load(Ordering::Relaxed)
     }
 
-    /// Records, for the sender, a cell at the tail; publishing the tail publishes the number.
+    /// Records the cell that the sender has filled at the tail. Publishing the tail publishes the number.
     fn put(&self, position: u64, number: u32) {
         Order::at(&self.numbers, position).store(number, Ordering::Relaxed);
     }
 
-    /// Returns, for the receiver, the `count`-th cell that it has emptied, from 0.
+    /// Returns a cell that the receiver has emptied to the sender. `count` is the number of earlier returns.
     pub(super) fn give_back(&self, count: u64, number: u32) {
         Order::at(&self.returned, count).store(number, Ordering::Relaxed);
         self.returns.store(count + 1, Ordering::Release);

@@ -28,8 +28,8 @@ pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     tail: u64,
     /// The last known position of the receiver.
     head: u64,
-    /// The number of messages that may be put from `tail` on before the head must be read again: as many as fit, but
-    /// only up to the high-water mark, because levels below the mark are not counted. 0 with a limit by weight.
+    /// The number of messages that may be put from `tail` on before the head must be read again. These messages fit
+    /// into the ring and do not exceed the high-water mark, so the mark need not be updated. 0 with a limit by weight.
     limit: u64,
     /// The high-water mark; without statistics, the largest number.
     mark: u64,
@@ -40,7 +40,7 @@ pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     closed: bool,
     /// True while blocked time is counted.
     blocked: bool,
-    /// True if a lock protects this end: foreign code runs after its release.
+    /// True if a lock protects this end, so that foreign code must run after the lock is released.
     defers: bool,
     /// True if work was deferred.
     has_deferred: bool,
@@ -52,7 +52,7 @@ pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
 pub(in crate::edge) struct Deferred {
     /// The waker to call.
     pub(in crate::edge) woken: Option<Waker>,
-    /// True if the tail is aborted, which must be settled.
+    /// True if the tail is aborted, so that the abort must be completed.
     pub(in crate::edge) aborted: bool,
 }
 
@@ -121,7 +121,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Returns true if the head is still `seen`; this end will then be woken when the head changes.
+    /// Returns true if the head is still `seen`; in this case this end will be woken when the head changes.
     fn awaits_capacity(&mut self, seen: u64, context: &Context<'_>) -> bool {
         let wait = self.begin_waiting(seen, context.waker());
         if wait == WakerRegistration::Waking {
@@ -130,7 +130,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         wait != WakerRegistration::Over
     }
 
-    /// Like [`RingEdge::await_capacity`]; this end counts as blocked unless the wait is over.
+    /// Registers a waker like [`RingEdge::await_capacity`]. This end then counts as blocked, unless the wait is already
+    /// over.
     pub(in crate::edge) fn begin_waiting(&mut self, seen: u64, waker: &Waker) -> WakerRegistration {
         let wait = self.ring.await_capacity(seen, waker);
         if wait != WakerRegistration::Over {

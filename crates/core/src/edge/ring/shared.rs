@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::task::Waker;
 
-/// A bit that is set for ever: no end may change the word any more.
+/// The bit *aborted*. Once it is set, it is never cleared, and no end may change the word any more.
 pub(super) const ABORTED: u64 = 1;
 /// The other end waits for this word to change.
 pub(super) const WAITS: u64 = 2;
@@ -39,7 +39,7 @@ const fn word(position: u64) -> u64 {
     position << BITS
 }
 
-/// The operation came after the abort.
+/// The error of an operation that came after the abort.
 #[derive(Debug)]
 pub(super) struct IsAborted;
 
@@ -50,9 +50,9 @@ pub(super) struct UnsettledTail(pub(super) u64);
 /// The result of a request to be woken.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::edge) enum WakerRegistration {
-    /// The end will be woken.
+    /// The end will be woken when the word changes.
     Begun,
-    /// The observed value has changed.
+    /// The word has already changed, so there is no wait.
     Over,
     /// Another thread is about to call the waker of the previous wait.
     Waking,
@@ -62,7 +62,7 @@ pub(in crate::edge) enum WakerRegistration {
 pub struct RingEdge<T, W> {
     pub(super) tail: CachePadded<AtomicU64>,
     pub(super) head: CachePadded<AtomicU64>,
-    /// The position up to which the sender has published, written by a plain store after the fact.
+    /// The position up to which the sender has published messages, written by a plain store after publishing.
     pub(super) published: CachePadded<AtomicU64>,
     /// The position up to which the receiver has taken messages, also written by a plain store; unused with
     /// `drop_oldest`.
@@ -436,7 +436,7 @@ unsafe fn await_change(
     WakerRegistration::Over
 }
 
-/// Turns the copy of a message into the message itself.
+/// Turns a bitwise copy of a message into the message itself.
 ///
 /// # Safety
 /// The copy is of a published message, which the caller owns by the words of the ring. No other copy is used as the

@@ -18,14 +18,15 @@ const PACE: u64 = 50_000;
 /// The number of searches that an idle worker makes before it falls asleep.
 const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
 
-/// The number of searches if there are more workers than cores: a worker that is not running may have the job, or need
-/// the core to finish.
+/// The number of searches if there are more workers than cores. It is small, because a worker without a core may have
+/// the job, or may need the core to finish its work.
 const PATIENCE_IN_A_CROWD: u32 = 4;
 
-/// In every n-th search for a job, the queue of the pool comes before the halves that were woken here.
+/// The interval, in searches for a job, at which the queue of the pool is searched before the halves that were woken
+/// here.
 const FAIRNESS: u32 = 64;
 
-/// The number of times in a row that the half woken last may come before older ones.
+/// The maximum number of consecutive jobs that may overtake older halves because they were woken last.
 const STREAK: u32 = 16;
 
 impl Worker {
@@ -45,8 +46,8 @@ impl Worker {
         }
     }
 
-    /// Answers the request for work of another worker, if there is one. True if the stack has space for a fork at this
-    /// address.
+    /// Answers the request for work of another worker, if there is one. Returns true if the stack has space for a fork
+    /// at this address.
     #[cold]
     #[inline(never)]
     pub(in crate::fork_join) fn attend(&self, address: usize) -> bool {
@@ -74,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// Asks all other workers for work; `urgently` ignores the minimum interval.
+    /// Asks all other workers for work. With `urgently`, the minimum interval between requests is ignored.
     fn ask(&self, urgently: bool) {
         let registry = self.registry();
         let now = registry.now();
@@ -91,7 +92,7 @@ impl Worker {
         }
     }
 
-    /// Runs `of_job`, which ends a job, after which this worker searches for the next job.
+    /// Runs `of_job`, the last action of a job. Afterwards this worker searches for its next job.
     pub(in crate::fork_join) fn at_the_end<R>(&self, of_job: impl FnOnce() -> R) -> R {
         self.ending.set(true);
         let result = of_job();

@@ -1,4 +1,5 @@
-//! The messages that the FSM sends to many pirates at once, as data: any shard makes a pirate's messages from its index.
+//! The messages that the FSM sends to many pirates at once, as data: any shard can create a pirate's messages from the
+//! pirate's index.
 
 use crate::fsm::Msg;
 use crate::{AddrRange, Context, Random};
@@ -10,8 +11,9 @@ const GOLD: u32 = 100;
 /// The shortest random chat period, in milliseconds. The longest is 9,999.
 const SHORTEST: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
 
-/// Gold and a chat period. Each pirate has its own random numbers, so the shares can be computed in any order. After
-/// the numbers used earlier, one number is for the gold, and one for the period.
+/// The gold and the chat period of each pirate. Each pirate has its own random numbers, so the shares can be computed
+/// in any order. After the random numbers that were used for buddies, one number determines the gold, and one the
+/// period.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Share {
@@ -22,7 +24,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The random numbers of a pirate.
+    /// Returns the random numbers of a pirate.
     #[inline(always)]
     pub(super) fn random_of(&self, index: u32) -> Random {
         let mut random = self.random.clone();
@@ -62,7 +64,7 @@ pub(crate) struct Introduction {
     pub(super) pirates: AddrRange,
     /// The index of the first receiver among the pirates.
     pub(super) first: u32,
-    /// The number of other pirates. Random numbers from a pirate's own index on are increased by one.
+    /// The number of other pirates. A random index that is at least the pirate's own index is increased by one.
     pub(super) others: u32,
     pub(super) share: Share,
 }
@@ -101,7 +103,7 @@ pub(super) trait Broadcast {
     fn send_to<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
 }
 
-/// Sends by kind, if the feature for kinds is on.
+/// Implements [`Broadcast`], with sends by kind if the feature for kinds is on.
 macro_rules! broadcasts {
     ($($broadcast:ident $count:literal $name:literal)*) => {$(
         #[cfg(feature = "serde")]

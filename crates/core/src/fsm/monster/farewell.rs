@@ -1,4 +1,4 @@
-//! The end of a run: goodbyes are sent, and goodbyes and gold received.
+//! The end of a run: the FSM sends goodbyes, and receives the pirates' goodbyes and gold.
 
 use super::broadcasts::{Broadcast, Goodbye};
 use super::{at_once, end_of_step};
@@ -22,7 +22,7 @@ const GENERATIONS: u32 = 3;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Farewell {
     pub(super) tally: Tally,
-    /// The number of pirates that were sent a goodbye.
+    /// The number of pirates to which a goodbye was sent.
     asked: u32,
     /// True if a message has arrived since the timer of silence was set.
     broken: bool,
@@ -50,7 +50,7 @@ enum Step {
 }
 
 impl Farewell {
-    /// Runs to the next wait; [`Wait::End`] when no further message can arrive.
+    /// Runs the farewell to its next wait; returns [`Wait::End`] when no further message can arrive.
     #[inline(always)]
     pub(super) fn resume<W: Watch, C: Context<Msg>>(
         &mut self,
@@ -74,7 +74,7 @@ impl Farewell {
         self.resume_after(event, pirates, watch, recorder, cx)
     }
 
-    /// Like [`resume`](Self::resume), for any event.
+    /// Runs the farewell to its next wait, after any kind of event.
     #[inline(never)]
     fn resume_after<W: Watch, C: Context<Msg>>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The serialized form of a pirate: only its known buddies, and small numbers as few bytes.
+//! The serialized form of a pirate, which contains only the buddies in use, and stores small numbers in few bytes.
 
 use super::{MAX_BUDDIES, Pirate};
 use crate::fsm::PirateWatch;

@@ -45,7 +45,7 @@ impl ProcessPart {
 /// Returns the messages to inject, with their times and receivers.
 type Inject<'a, M> = dyn Fn(Addr) -> Vec<(Time, Addr, M)> + 'a;
 
-/// The start of a part of a run.
+/// The state from which a part of a run starts.
 #[allow(
     missing_debug_implementations,
     reason = "the contents of a kind need not implement it"
@@ -55,17 +55,17 @@ pub enum Beginning<'a, M, S: Kind> {
     Root(S::Parameters, S::Local),
     /// A saved run, from any number of workers and processes.
     Saved(&'a Snapshot),
-    /// A branch of a saved run, into which a message is [injected](crate::Simulation::inject). The function
-    /// gets the first address that the root has spawned, and is called in each process that has an actor of
-    /// that spawn; all calls must return the same value.
+    /// A branch of a saved run, into which messages are [injected](crate::Simulation::inject). The function returns the
+    /// messages; its argument is the first address that the root has spawned. It is called in each process that has an
+    /// actor of that spawn, and all calls must return the same messages.
     Branch(&'a Snapshot, &'a Inject<'a, M>),
 }
 
-/// Runs one process's part of a run, to the end of the run. Returns the serialized outcome, which
-/// [`conclude_parts`] takes in the first process. The number of workers comes from `part`, not from `config`.
+/// Runs one process's part of a run, to the end of the run. Returns the serialized outcome, which the first process
+/// passes to [`conclude_parts`]. The number of workers comes from `part`, not from `config`.
 ///
-/// The first worker, which runs on the calling thread, uses the carrier. Either all processes have a `saving`, or none
-/// has.
+/// The first worker runs on the calling thread and uses the carrier. Either all processes pass a `saving`, or none
+/// does.
 ///
 /// # Errors
 /// [`SnapshotError::Run`] if the configuration is inconsistent, the system cannot create a thread, a message cannot be

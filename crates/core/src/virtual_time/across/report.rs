@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 struct ShardReport {
     end: End,
     counters: Counters,
-    /// The failure, separate from the counters, which do not serialize it because a saved run has
-    /// none.
+    /// The failure of the shard. The counters do not serialize it, because a saved run has no failure.
     failure: Option<Failure>,
     too_many: bool,
     spawned: u64,

@@ -1,9 +1,9 @@
 //! Saves a run over several processes while it runs.
 //!
-//! A worker requests a checkpoint at a barrier, so that all shards learn of it at once: each pauses before
-//! the next window, writes its state, and continues. At points of virtual time set before the run they pause
-//! without a request. Either way the parts belong to the same moment, because no message is between shards
-//! then.
+//! A worker requests a checkpoint at a barrier, so that all shards learn of it at once: each pauses before the next
+//! window, writes its state, and continues. At times that were scheduled before the run, shards pause without a
+//! request. In both cases all parts belong to the same moment, because no message is in transit between shards at a
+//! barrier.
 
 use super::{Across, Carrier};
 use crate::contract::{Config, Message, Time};
@@ -14,11 +14,11 @@ use crate::virtual_time::travel::{Head, SnapshotError, encoded};
 
 /// Saves the parts of a run that belong to one process.
 pub trait Saving: Sync {
-    /// Returns the number of checkpoints requested so far. Each worker asks before each barrier; if the number has
-    /// grown for any worker, the run is saved.
+    /// Returns the number of checkpoints requested so far. Each worker calls this method before each barrier; if the
+    /// number has grown for any worker, the run is saved.
     fn wanted(&self) -> u64;
 
-    /// Returns further points of virtual time at which the run is saved, in order; equal in all processes.
+    /// Returns the scheduled times at which the run is also saved, in order. They must be equal in all processes.
     fn times(&self) -> &[Time];
 
     /// Receives the part of the run that a worker has written. The workers of this process continue when this call has
@@ -40,7 +40,7 @@ pub struct SavedPart {
     /// The head of the snapshot, from the first worker only: the first argument of
     /// [`Snapshot::from_parts`](crate::Snapshot::from_parts).
     pub head: Option<Vec<u8>>,
-    /// The part, or the reason why it cannot be written.
+    /// The serialized part, or the reason why it cannot be written.
     pub part: Result<Vec<u8>, SnapshotError>,
 }
 

@@ -32,7 +32,7 @@ impl BatchName {
     }
 }
 
-/// The actors of one spawn by name.
+/// The addresses and names of the actors of one spawn.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct NamedRange {
@@ -48,14 +48,14 @@ pub(in super::super) struct Directory {
 }
 
 impl Directory {
-    /// The names that all shards know.
+    /// Creates a directory of the names that all shards know.
     pub(in super::super) fn new(mut named: Vec<NamedRange>) -> Directory {
         named.sort_by_key(|named| named.first);
         Directory { named }
     }
 
-    /// Returns an actor's name; the address if no actor of its spawn is left and the address was
-    /// not among the first.
+    /// Returns an actor's name; the address if the name is no longer stored, because all actors of its spawn have
+    /// ended.
     pub(in super::super) fn name_of(&self, addr: u32) -> String {
         let after = self.named.partition_point(|named| named.first <= addr);
         match after.checked_sub(1).map(|index| &self.named[index]) {

@@ -1,4 +1,4 @@
-//! A cache of the locations of actors that share pages; sparse windows have few actors.
+//! A cache of the locations of actors that share pages. It is small, because sparse windows have events for few actors.
 
 use super::{PAGE_BITS, SharedSlot};
 use std::cell::Cell;
@@ -42,8 +42,8 @@ const fn place(addr: u32) -> usize {
     scatter(addr) % RECENT
 }
 
-/// Distributes addresses over small tables; actors that were spawned in sequence often have the first addresses of
-/// pages.
+/// Hashes an address for small tables. A hash is needed because actors that were spawned one after the other often have
+/// the first addresses of pages.
 #[inline(always)]
 pub(in super::super) const fn scatter(addr: u32) -> usize {
     (addr ^ addr >> PAGE_BITS) as usize

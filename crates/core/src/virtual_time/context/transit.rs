@@ -61,8 +61,8 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         self.post_one_by_one(to, bodies);
     }
 
-    /// Like [`post_all`](Self::post_all), for messages with more metadata than their sender, or with a network, or for
-    /// an actor with too few sequence numbers left.
+    /// The slow path of [`post_all`](Self::post_all): for messages with more metadata than their sender, for runs with
+    /// a network, and for actors with too few sequence numbers left.
     #[cold]
     #[inline(never)]
     fn post_one_by_one<const N: usize>(&self, to: AddrRange, bodies: impl MakeBodies<M, N>) {

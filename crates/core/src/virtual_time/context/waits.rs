@@ -58,7 +58,8 @@ fn relay<M: Message>(shard: ShardCell<M>, me: u32, waker: &Waker) {
     drop(before);
 }
 
-/// The plain receive: stashed events first, then the current one. It takes four bytes, because each body contains one.
+/// The plain receive, which returns stashed events first, and then the current one. Each body contains one, so it takes
+/// only four bytes.
 pub(super) struct Receive<M>(pub(super) ForBody<M>);
 
 impl<M: Message> Future for Receive<M> {
@@ -152,7 +153,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> WaitCondition<M> for Selec
 }
 
 impl<W> Selected<W> {
-    /// Looks for an event. Does not take the current event if `except` is true for it.
+    /// Looks for a matching event. Leaves the current event alone if `except` is true for it.
     fn look_unless<M: Message>(
         &mut self,
         context: &VirtualContext<M, ForBody<M>>,
@@ -224,7 +225,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> WaitCondition<M> for Until
     }
 }
 
-/// A wait of the library for a request or spawn that has just been made.
+/// A wait of the library for the outcome of a request or spawn that has just been made.
 pub(super) struct Fresh<M> {
     pub(super) access: ForBody<M>,
     pub(super) actor: u32,

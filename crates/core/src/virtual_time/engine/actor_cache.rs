@@ -1,4 +1,5 @@
-//! A cache of the locations of actors with recent events; sparse windows have few actors.
+//! A cache of the locations of actors with recent events. It is small, because sparse windows have events for few
+//! actors.
 
 use super::AnyPopulation;
 use crate::contract::Message;

@@ -100,7 +100,8 @@ impl PendingWindows {
         unsafe { self.look_first(at, window) };
     }
 
-    /// Like [`look`](Self::look), for a shard that has only received messages since the last call.
+    /// Updates the pending windows like [`look`](Self::look), for a shard that has only received messages since the
+    /// last call.
     ///
     /// # Safety
     /// As for [`PendingWindows::look`].

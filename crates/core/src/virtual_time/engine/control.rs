@@ -18,7 +18,7 @@ use crate::virtual_time::travel::{Common, Kinds, SnapshotError};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// A shard and its loop, which its owner controls between windows.
+/// A shard and its main loop, which the owner of a simulation controls between windows.
 pub(in super::super) struct PausableShard<M: Message>(pub(super) ManuallyDrop<Engine<M>>);
 
 // SAFETY: a shard owns everything that its pointers lead to: actors, events and their memory. Messages, actors, their
@@ -134,7 +134,7 @@ impl<M: Message> PausableShard<M> {
         self.0.shard().counters.probes = Probes::default();
     }
 
-    /// Records every event from here on.
+    /// Records every event from now on.
     pub(in super::super) fn record(&mut self) {
         let shard = self.0.shard();
         shard.trail = Some(Vec::new());

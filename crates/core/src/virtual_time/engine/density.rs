@@ -2,7 +2,8 @@
 
 use crate::virtual_time::exchange::Reduction;
 
-/// The maximum number of events per shard in a sparse window: they cost about as much as a barrier.
+/// The maximum number of events per shard in a sparse window. Handling this number of events takes about as long as a
+/// barrier.
 const SPARSE: u64 = if cfg!(miri) { 4 } else { 64 };
 /// The number of consecutive sparse windows after which one thread runs all shards.
 const SPARSE_IN_A_ROW: u32 = if cfg!(miri) { 3 } else { 16 };

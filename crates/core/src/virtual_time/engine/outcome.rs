@@ -143,8 +143,8 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Drops all bodies, and then all other values with foreign destructors, one by one: a panic in a
-    /// destructor is attributed to its owner.
+    /// Drops all bodies, and then all other values with foreign destructors, one by one, so that a panic in a
+    /// destructor can be attributed to its owner.
     pub(super) fn clear(&mut self) {
         let shard = self.cell();
         shard.with(Shard::leave);
@@ -212,7 +212,7 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Drops the data from which spawns and multicasts would have been made.
+/// Drops the data of spawns and multicasts that were not carried out.
 fn drop_requests<M: Message>(
     shard: ShardCell<M>,
     spawns: Vec<SpawnRequest<M, Shard<M>>>,

@@ -16,7 +16,7 @@ use crate::virtual_time::travel::{
 use std::sync::Arc;
 
 impl<M: Message> PausableShard<M> {
-    /// Creates a shard from the saved state of others.
+    /// Creates a shard from the saved state of any number of shards.
     pub(in super::super) fn restored(
         config: &Config,
         index: usize,
@@ -81,7 +81,7 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// Restores the state of some pages outside of the actors of groups.
+    /// Restores all saved state of some pages except the actors of groups.
     fn restore_rest(&mut self, from: &mut Input<'_>, kinds: &Kinds<M>) -> Result<(), CodecError> {
         let codec = kinds.codec();
         for _ in 0..get::<u64>(from)? {

@@ -33,8 +33,8 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Serializes the state of this shard, and the shared state of its process unless another shard does that. Changes
-    /// nothing.
+    /// Serializes the state of this shard, and the shared state of its process unless another shard does that. The run
+    /// does not change.
     pub(super) fn save(
         &mut self,
         kinds: &Kinds<M>,

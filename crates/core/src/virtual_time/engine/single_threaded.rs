@@ -1,4 +1,5 @@
-//! Single-threaded mode: one thread runs all shards while windows are sparse, because a barrier costs more than it saves.
+//! Single-threaded mode: one thread runs all shards while windows are sparse, because barriers would cost more than
+//! parallelism saves.
 
 use super::borrowed_shards::BorrowedShard;
 use super::density::Density;
@@ -13,8 +14,8 @@ use crate::virtual_time::pause::{Never, Pause};
 use crate::virtual_time::shard::Shard;
 
 impl<M: Message> Engine<M> {
-    /// Lends this shard to the first one, or runs all of them, until windows are dense again or the
-    /// run ends or pauses.
+    /// Lends this shard to the first shard; the first shard runs all shards. Returns when windows are dense again, or
+    /// when the run ends or pauses.
     #[cold]
     #[inline(never)]
     pub(super) fn run_borrowed<X: Exchange<ShardBatch<M, Shard<M>>>, P: Pause>(

@@ -1,8 +1,8 @@
 //! Sparse windows, run one after the other by the thread that has borrowed all shards.
 //!
-//! Shards need no barrier and no exchange between two windows in which only actors act: messages are written where the
-//! receiver's shard reads them. Ends, pauses, spawns and everything else that concerns all shards are left to the
-//! [loop](super) of all windows.
+//! Between such windows shards need no barrier and no exchange: messages are written where the receiver's shard reads
+//! them. The end of the run, pauses, spawns and everything else that concerns all shards are left to the [main
+//! loop](super).
 
 use super::actor_cache::ActorCache;
 use super::borrowed_shards::{BorrowedShard, JoinedQueues, PendingWindows, ShardPointers};
@@ -397,8 +397,8 @@ unsafe fn close<M: Message>(
     }
 }
 
-/// Like [`close`], for a window with an end, a failure, a spawn or a multicast. Returns true if all shards must
-/// synchronise.
+/// Updates the counters like [`close`], for a window in which an actor has ended or failed, or a spawn or multicast was
+/// requested. Returns true if all shards must synchronise.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -492,7 +492,7 @@ unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
     }
 }
 
-/// Like [`run_few`], for a window with many events.
+/// Runs a window of one shard like [`run_few`], but with many events.
 ///
 /// # Safety
 /// As for [`run_sparse`].

@@ -34,8 +34,8 @@ pub(in super::super) struct Failure {
 }
 
 impl Failure {
-    /// Returns the key by which failures are ordered: the run reports the first. The text decides between panics of one
-    /// actor at one time.
+    /// Returns the key by which failures are ordered; the run reports the first failure. Panics of one actor at the
+    /// same time are ordered by their text.
     pub(in super::super) fn order(&self) -> (bool, u64, u32, Option<u32>, &str) {
         let (peer, text) = match &self.cause {
             FailureCause::Panic { peer, report } => (*peer, report.message.as_str()),
@@ -165,7 +165,7 @@ impl Counters {
         }
     }
 
-    /// Records a panic that the run survives. Only the first panics are stored.
+    /// Records a panic that does not end the run. Only the first panics are stored.
     fn survive(&mut self, panicked: PanicReport, peer: Option<u32>) {
         self.panics.push((panicked, peer));
         if self.panics.len() >= 2 * Report::MOST_PANICS {
@@ -220,8 +220,8 @@ impl<M: Message> Shard<M> {
     }
 
     /// Adds an event to the run's digest. The digest is a sum of hashes, so it does not depend on the shard of a
-    /// receiver or the order of receivers. Each hash contains time, receiver, sender and sequence, so the digest
-    /// depends on everything else.
+    /// receiver or the order of receivers. Each hash includes time, receiver, sender and sequence number, so the digest
+    /// still depends on the order at each receiver.
     #[inline(always)]
     fn digest(&mut self, parties: u64, what: u64, contents: u64) {
         let inner = fold(

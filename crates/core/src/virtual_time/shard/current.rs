@@ -1,4 +1,4 @@
-//! The event being handled: its trace, and how the waiting actor takes it.
+//! Operations on the event being handled: its trace, and taking it by the waiting actor.
 
 use super::Shard;
 use crate::contract::{Addr, Event, Message, SpanId};
@@ -38,7 +38,8 @@ impl<M: Message> Shard<M> {
         self.turn.scratch.set_timer(offset, me, token)
     }
 
-    /// Like [`Shard::resume`], but also sets the kind of the event's message, if it has one, for reports.
+    /// Makes a stashed event the cause of later messages like [`Shard::resume`], and sets the kind of the event's
+    /// message, if it has one, for reports.
     pub(in super::super) fn resume_stashed(&mut self, head: Head, kind: Option<usize>) {
         self.turn.kind = kind.unwrap_or(self.turn.kind);
         self.resume(head);

@@ -13,7 +13,7 @@ pub(super) struct Handles {
     /// The index in `lists` of each actor's timers.
     index: Table<u32, u32>,
     lists: Vec<Timers>,
-    /// Lists that no actor has.
+    /// The lists that no actor uses.
     free: Vec<u32>,
     recent: Recent,
     /// The number of cancelled timers that are still in the wheel.
@@ -263,7 +263,7 @@ impl Handles {
         TimerOutcome::Fires { token, period }
     }
 
-    /// Handles a due timer of the recent list that is not the first.
+    /// Handles a due timer of the recent list that is not the first timer of the list.
     #[inline(never)]
     fn another_due(&mut self, own: u32) -> TimerOutcome {
         let timers = &mut self.lists[self.recent.list as usize];
@@ -334,7 +334,7 @@ impl Handles {
         self.cancelled
     }
 
-    /// Removes all cancelled timers from the lists; none of them is in the wheel any longer.
+    /// Removes all cancelled timers from the lists, after they were removed from the wheel.
     pub(super) fn clear_cancelled(&mut self) {
         if self.cancelled == 0 {
             return;

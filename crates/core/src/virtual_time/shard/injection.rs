@@ -16,8 +16,8 @@ impl<M: Message> Shard<M> {
         self.pending.push(event);
     }
 
-    /// Injects a message without a sender, which arrives at `time`, after the pause. It follows all messages of actors
-    /// that arrive at the same instant.
+    /// Injects a message without a sender, which arrives at `time`, after the pause. The message comes after all
+    /// messages of actors that arrive at the same instant.
     pub(in super::super) fn inject(
         &mut self,
         time: u64,

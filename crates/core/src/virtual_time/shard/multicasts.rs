@@ -116,8 +116,9 @@ impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByInd
 }
 
 impl<M: Message> Shard<M> {
-    /// Sends messages of the actor being run to each actor of a range, in runs whose messages have only their sender as
-    /// metadata and no network. If the actor has too few sequence numbers left, it sends nothing and returns `bodies`.
+    /// Sends messages of the actor being run to each actor of a range. The run must have no network, and its messages
+    /// must have only their sender as metadata. If the actor has too few sequence numbers left, it sends nothing and
+    /// returns `bodies`.
     #[inline]
     pub(in super::super) fn post_each<const N: usize, B: MakeBodies<M, N>>(
         shard: ShardCell<M>,

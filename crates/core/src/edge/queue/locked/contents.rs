@@ -26,7 +26,7 @@ pub(super) struct Contents<T> {
     statistics: bool,
     /// True if messages have weights; otherwise each weighs 1, and `most` is the only limit.
     weighs: bool,
-    /// True if the receiver has found no message, and none has arrived since.
+    /// True if the receiver has found the edge empty, and no message has arrived since.
     vacant: bool,
     sent: u64,
     received: u64,
@@ -100,7 +100,7 @@ impl<T> Contents<T> {
         !self.line.is_empty() || (self.overflow == Overflow::Block && !self.has_capacity())
     }
 
-    /// True if the receiver found nothing, and nothing has arrived since.
+    /// True if the receiver found the edge empty, and no message has arrived since.
     #[inline]
     pub(super) fn is_vacant(&self) -> bool {
         self.vacant
@@ -163,7 +163,7 @@ impl<T> Contents<T> {
         Some((message, weight))
     }
 
-    /// Subtracts the weight of removed messages.
+    /// Subtracts the weight of removed messages from the total weight.
     fn lighter_by(&mut self, weight: u64) {
         self.weight = match self.messages.is_empty() {
             true => 0,

@@ -5,7 +5,7 @@ use crate::edge::ring::shared::IsAborted;
 
 /// The reasons why a receiver finds no message.
 pub(super) enum NoMessage {
-    /// The ring is empty as long as the tail has this value.
+    /// The ring is empty as long as the tail word has this value.
     Empty(u64),
     Closed,
     Aborted,

@@ -20,7 +20,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         self.ring.consumed.store(self.head, Ordering::Release);
     }
 
-    /// True if the sender has published messages after the head.
+    /// True if the sender's plain progress word shows published messages after the head.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         let published = self.ring.published.load(Ordering::Acquire);
@@ -148,7 +148,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// Passes on the messages of the taken cells, and returns the cells, with `drop_oldest`.
+    /// Passes the messages of the taken cells to `pass`, and returns the cells to the sender, with `drop_oldest`.
     pub(super) fn empty_cells(&mut self, mut pass: impl FnMut(T)) {
         let Some(order) = &self.ring.order else {
             unreachable!("an edge that drops the oldest has an order");

@@ -16,7 +16,7 @@ use crate::sync::Ordering;
 use std::mem::MaybeUninit;
 
 impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
-    /// True if the receiver's last published position leaves capacity below the high-water mark.
+    /// True if, according to the receiver's plain progress word, another message fits below the high-water mark.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         self.head = self.head.max(self.ring.consumed.load(Ordering::Acquire));
@@ -133,8 +133,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Puts as much of a batch into the ring as fits. Returns `None` if the whole batch was put; otherwise the value of
-    /// the head for which the edge is full, and its policy is to block.
+    /// Puts as much of a batch into the ring as fits. Returns `None` if the complete batch was put. Otherwise the edge
+    /// is full and its policy is to block; returns the value of the head for which it is full.
     pub(in crate::edge) fn put_all(
         &mut self,
         batch: &mut Batch<'_, T>,
@@ -192,7 +192,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Ok(None)
     }
 
-    /// Like [`put_all`](Self::put_all), one by one, because each message is weighed.
+    /// Puts a batch like [`put_all`](Self::put_all), but one message at a time, because each message is weighed.
     fn put_each(&mut self, batch: &mut Batch<'_, T>) -> Result<Option<u64>, Aborted<()>> {
         while let Some(message) = batch.next() {
             match self.reserve_and_put(message) {
@@ -224,7 +224,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
             .map_err(|Aborted(message)| (NoCapacity::Aborted, message))
     }
 
-    /// Writes to the slot of an unpublished position within the capacity. Returns the number of the cell.
+    /// Writes a message to the slot of an unpublished position within the capacity. Returns the number of the slot's
+    /// cell.
     #[inline(always)]
     pub(super) fn fill(&mut self, at: u64, message: MaybeUninit<T>) -> u64 {
         let cell = match &mut self.free {

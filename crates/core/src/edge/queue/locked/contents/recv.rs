@@ -6,7 +6,7 @@ use crate::edge::queue::deferred::DeferredWork;
 use std::task::Waker;
 
 impl<T> Contents<T> {
-    /// Records that the receiver found no message; on an open edge one may still arrive.
+    /// Records that the receiver found the edge empty, and returns the state of the edge.
     #[inline]
     pub(in crate::edge::queue) fn found_empty(&mut self) -> State {
         self.vacant = self.state == State::Open;
@@ -63,7 +63,7 @@ impl<T> Contents<T> {
         messages.len() - before
     }
 
-    /// Takes the first message of the line; the edge itself is empty.
+    /// Takes the first message of the line of waiting senders. The edge itself must be empty.
     #[inline]
     fn take_offer(&mut self, later: &mut DeferredWork<T>) -> Option<(T, u64)> {
         if self.line.is_empty() || !self.messages.is_empty() || self.state == State::Aborted {

@@ -197,7 +197,7 @@ impl<T> Contents<T> {
         self.senders += 1;
     }
 
-    /// Removes a sender; the last one closes the edge.
+    /// Removes a sender. Removing the last sender closes the edge.
     pub(in crate::edge::queue) fn leave(&mut self, later: &mut DeferredWork<T>) {
         self.senders -= 1;
         if self.senders == 0 && self.state == State::Open {
