@@ -201,8 +201,8 @@ fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
 type Order = (u64, u32, Command);
 
 impl Model {
-    /// Takes over the state of the model with which a run was saved: times and faults that are already settled stay as
-    /// they are. Returns the commands to instances for faults that only this model has. An error is returned if such a
+    /// Adopts the state of the model with which a run was saved: times and faults that have been drawn already stay as
+    /// they are. Returns the commands to instances for faults that only this model has. Returns an error if such a
     /// fault should have begun before `now`, in nanoseconds.
     fn follow(&mut self, before: &Model, now: u64) -> Result<Vec<Order>, ChangeError> {
         self.settled = before.settled;

@@ -1,10 +1,10 @@
 //! The load at which an architecture becomes too slow, found by simulation.
 //!
-//! The load doubles until a service-level objective is missed; then the interval is halved until it is narrow enough.
-//! If the first load is too high, it is halved until one meets the objectives. Every load is run several times with
-//! different seeds. Each run is long enough for some thousands of requests after a warm-up that is not counted. The
-//! runs of a load end when the confidence interval of each objective is on one side of its limit, or narrow enough. The
-//! answer depends only on the first seed.
+//! The load is doubled until a service-level objective is missed; then the interval between the last two loads is
+//! halved until it is narrow enough. If the first load is too high, it is halved until a load meets the objectives.
+//! Every load is run several times with different seeds. Each run is long enough for some thousands of requests after a
+//! warm-up that is not counted. The runs of a load end when the confidence interval of each objective is on one side of
+//! its limit, or narrow enough. The answer depends only on the first seed.
 
 mod sized;
 mod slo;
@@ -35,8 +35,8 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// By default the 99th percentile is at most 100 ms and at most one request in a hundred fails; the search starts
-    /// at 10 requests per second, ends at 100,000, and has a precision of one fiftieth.
+    /// Returns the default goal: the 99th percentile is at most 100 ms and at most one request in a hundred fails. The
+    /// search starts at 10 requests per second, ends at 100,000, and has a precision of one fiftieth.
     fn default() -> Self {
         Search {
             slos: Slo::usual(Duration::from_millis(100), 0.01),
@@ -72,12 +72,12 @@ pub struct Point {
     pub load: f64,
     /// Answered requests, including puts, per second, at all entry points.
     pub throughput: f64,
-    /// Half of the response times are shorter, at the slowest entry point.
+    /// The median of the response times at the slowest entry point.
     pub p50: Duration,
-    /// 95 of 100 response times are shorter, at the slowest entry point.
+    /// The 95th percentile of the response times at the slowest entry point.
     pub p95: Duration,
-    /// 99 of 100 response times are shorter, at the slowest entry point. Unanswered requests count
-    /// with their age.
+    /// The 99th percentile of the response times at the slowest entry point. Unanswered requests count with the time
+    /// for which they have waited.
     pub p99: Duration,
     /// Half the width of the 95 % confidence interval of `p99`; `None` after a single run, which is enough if it is far
     /// from the limit.
@@ -249,7 +249,7 @@ pub fn capacity(
     })
 }
 
-/// Returns the loads that certainly meet the objectives, or with `holds` false those that certainly do not.
+/// Returns the loads that certainly meet the objectives; if `holds` is false, the loads that certainly do not.
 fn certain(points: &[Point], holds: bool) -> impl Iterator<Item = f64> {
     let points = points.iter();
     points
@@ -314,7 +314,7 @@ impl Loads<'_> {
         Ok((good, bad))
     }
 
-    /// Halves a load until it meets the objectives; `None` if lower loads are as bad.
+    /// Halves a load until it meets the objectives; `None` if lower loads are no better.
     fn below(&mut self, from: f64) -> Result<Option<f64>, SimulateError> {
         let mut load = from / 2.0;
         while load >= LEAST_LOAD {
@@ -362,7 +362,8 @@ impl Loads<'_> {
     }
 }
 
-/// The plan of a run that measures for a time after a warm-up, and waits for answers that take up to twice a limit.
+/// Returns the plan of a run that measures for a time after a warm-up, and then waits for answers for up to twice a
+/// limit.
 pub(crate) fn measuring(plan: &Plan, measured: Duration, limit: Duration) -> Plan {
     let warm_up = (measured / 5).max(limit * 2);
     Plan {

@@ -1,8 +1,8 @@
 //! The controller of a service: an autoscaler, which keeps the utilisation near its target, and a health
 //! checker, which removes instances that do not answer from the registries.
 //!
-//! The controller has no information other than the answers of instances. For example, health checks detect a paused or
-//! partitioned instance because it does not answer.
+//! The controller knows only the answers of instances. For example, health checks detect a paused or partitioned
+//! instance because it does not answer.
 
 use crate::log;
 use crate::message::Msg;
@@ -35,8 +35,8 @@ pub(crate) struct Controller {
     pub(crate) index: u32,
     first: u32,
     nodes: Vec<WatchedInstance>,
-    /// For each region: the time since when there have been too many instances, and the highest number needed since
-    /// then.
+    /// For each region: the time at which there began to be too many instances, and the highest number of instances
+    /// needed since then.
     low: BTreeMap<Option<u8>, (u64, u32)>,
     done: ServiceTotals,
     ordered: Ordered,
@@ -117,8 +117,8 @@ impl Controller {
         self.model.topology.services[self.service as usize].health_check
     }
 
-    /// Sends a message that arrives `later` nanoseconds after it otherwise would. It is sent again if a
-    /// link loses it, except for [`Msg::Probe`], which is repeated anyway.
+    /// Sends a message that arrives `later` nanoseconds later than an ordinary message. If a link loses the message, it
+    /// is sent again, except for [`Msg::Probe`], which is repeated periodically anyway.
     fn send_after<C: Context<Msg>>(&mut self, later: u64, to: u32, message: Msg, cx: &mut C) {
         let model = &self.model;
         let transit = Transit {

@@ -1,4 +1,4 @@
-//! The actor `edda`: logs when nodes and edges appear, are forgotten, or end.
+//! The actor `edda`, which logs when nodes and edges appear, are removed, or end.
 
 use crate::log;
 use crate::message::Msg;

@@ -22,7 +22,7 @@ pub struct Measurement {
     pub errors: f64,
     /// The mean response time of answered requests.
     pub mean: f64,
-    /// The median of response times; unanswered requests count with their age.
+    /// The median of response times. Unanswered requests count with the time for which they have waited.
     pub p50: f64,
     /// The 90th percentile; see `p50`.
     pub p90: f64,
@@ -173,7 +173,7 @@ impl Estimate {
         Estimate::at(values, 0.95)
     }
 
-    /// The estimate with an interval of another confidence, between 0 and 1.
+    /// Computes the estimate with an interval of the given confidence, between 0 and 1.
     pub(crate) fn at(values: &[f64], confidence: f64) -> Estimate {
         let numbers: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
         if numbers.is_empty() {
@@ -210,7 +210,7 @@ pub struct Compared {
     pub difference: Estimate,
 }
 
-/// Runs two topologies from the same seeds, and compares their measurements. `None` if a run was cancelled.
+/// Runs two topologies with the same seeds, and compares their measurements. `None` if a run was cancelled.
 ///
 /// ```
 /// use corsair::Config;

@@ -126,7 +126,7 @@ fn draw_one(
 }
 
 /// Returns the faulty links of a topology, in a run whose load begins at `load_at`. Actors are identified by their
-/// numbers: instances, then registries, then all others.
+/// numbers: instances come first, then registries, then all other actors.
 pub(crate) fn links(topology: &Topology, seed: u64, load_at: u64, duration: u64) -> Vec<LinkFault> {
     if topology.links.is_empty() {
         return Vec::new();

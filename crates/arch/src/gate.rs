@@ -1,9 +1,10 @@
 //! The gate: decides whether a changed system meets its objectives, by runs from many seeds.
 //!
-//! The changed system and the one before the change run with the same random numbers, so that their differences
-//! have narrow intervals. After 4, 8, 16, … runs each objective is judged: it is met if the whole interval of its
-//! value is within the limit, and missed if the whole interval is above it. The probability of a wrong verdict is
-//! divided among all judgements, so that all intervals of a report hold at once.
+//! The changed system and the system before the change run with the same random numbers, so that the confidence
+//! intervals of their differences are narrow. After 4, 8, 16, … runs each objective is judged: it is met if the
+//! complete interval of its value is within the limit, and missed if the complete interval is above the limit. The
+//! permitted probability of an error is divided among all judgements, so that all intervals of a report are correct
+//! together.
 //!
 //! ```
 //! use corsair::Config;
@@ -85,7 +86,7 @@ const LEAST_REQUESTS: f64 = 1_000.0;
 const LEAST_BEYOND: f64 = 20.0;
 /// A run lasts at least this many times the longest limit, so that growing queues are noticed.
 const LEAST_LIMITS: u32 = 50;
-/// The length of a run is computed as if longer limits were this long.
+/// The maximum limit that is used to compute the length of a run.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// A run is extended at most by this factor.
 const MOST_EXTENSION: f64 = 100.0;

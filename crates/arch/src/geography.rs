@@ -19,7 +19,7 @@ const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
     [99, 70, 129, 124, 46, 0],
 ];
 
-/// The latency in milliseconds if one of the regions is not in the table: the mean of the table.
+/// The latency in milliseconds between regions of which one is not in the table: the mean of the table.
 const APART: u16 = 72;
 
 /// The location of an actor: a region and one of its zones, or all of them.

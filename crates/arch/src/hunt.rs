@@ -133,7 +133,8 @@ pub enum HuntError {
 pub struct Trial {
     /// The measurements of the complete run.
     pub measured: Measurement,
-    /// The time after the last fault from which the budgets hold until the end; `None` if they do not hold at the end.
+    /// The time from the end of the last fault until the budgets hold for the rest of the run; `None` if they do not
+    /// hold at the end.
     pub recovered: Option<Duration>,
     /// The broken budgets, each with its measured value.
     pub broken: Vec<String>,
@@ -153,8 +154,8 @@ pub struct Hunt {
 }
 
 impl Hunt {
-    /// Returns the faults to try, each in this interval: every service and every zone is killed, paused and slowed
-    /// down; for services with several instances also a single instance is killed; every zone is also cut off.
+    /// Returns the faults to try, each in the given interval. Every service and every zone is killed, paused and slowed
+    /// down, and every zone is cut off. For a service with several instances, a single instance is killed as well.
     ///
     /// # Errors
     /// If the definition cannot be run.

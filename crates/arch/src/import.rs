@@ -119,8 +119,9 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Keeps the structure, times and load of another definition of the same system, which remarks call `name`, and takes
-    /// replicas, limits and policies from the manifests. Services that only the manifests have are added.
+    /// Combines the imported manifests with another definition of the same system, which remarks call `name`. The
+    /// structure, times and load come from the other definition; replicas, limits and policies come from the manifests.
+    /// Services that only the manifests have are added.
     ///
     /// # Errors
     /// If the result is not a valid definition.
@@ -203,7 +204,7 @@ pub enum ImportError {
         /// The wrong value, and what is expected.
         what: String,
     },
-    /// A call that the user states is not one of two services.
+    /// A call that the user states does not name two services of the system.
     #[error("--call: {0}")]
     Call(String),
     /// The documents describe no service.
@@ -280,7 +281,7 @@ pub(crate) fn import_documents(
     Ok(imported)
 }
 
-/// Adds calls that the user states: of a workload, and to a workload or a host.
+/// Adds calls that the user states, from a workload to a workload or a host.
 fn state_calls(system: &mut System, calls: &[(String, String)]) -> Result<(), ImportError> {
     system.namespace.clear();
     for (from, to) in calls {

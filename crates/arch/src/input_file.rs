@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The maximum size in bytes of definitions, loads and compose files. A larger file is given only by mistake.
+/// The maximum size in bytes of definitions, loads and compose files. No valid file is nearly as large.
 pub const MOST_BYTES: u64 = 64 << 20;
 
 /// Reads a file of at most `most` bytes.

@@ -2,7 +2,7 @@
 //! view and its replay.
 //!
 //! A command is a message with a virtual time. So the run depends only on the architecture, the commands and their
-//! times. The number of workers and watching do not change it.
+//! times. It does not depend on the number of workers, or on whether instances are watched.
 
 pub(crate) mod seen;
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Live {
 /// A message that can be sent to an instance from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// Requests the endpoint with this number, or with `None` the value that every storage has.
+    /// Requests the endpoint with this number; with `None`, requests the value that every storage has.
     Request(Option<u16>),
     /// Puts a value, by its number.
     Put(u32),

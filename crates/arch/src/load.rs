@@ -134,7 +134,7 @@ pub(crate) enum Mix {
 }
 
 impl Mix {
-    /// Chooses the kind of the next request from the random numbers `bits` and `third` (below three).
+    /// Chooses the kind of the next request by the random numbers `bits` and `third`; `third` is below three.
     #[inline]
     pub(crate) fn draw<R>(
         &self,

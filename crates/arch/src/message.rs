@@ -3,7 +3,7 @@
 use corsair::{Message, Plain};
 use serde::{Deserialize, Serialize};
 
-/// The key of a value: a number, and a namespace for each of the instances that share a volume.
+/// The key of a value: a number, and the namespace of an instance that shares a volume.
 ///
 /// Key 0 is the key that every storage has from the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Plain)]
@@ -178,11 +178,11 @@ pub struct Change {
 pub enum Command {
     /// Kills the instance: requests to it fail, and it leaves the registries.
     Kill,
-    /// Revives the instance, also after a fault killed it.
+    /// Revives the instance, even if a fault has killed it.
     Revive,
     /// Pauses the instance; messages wait.
     Pause,
-    /// Resumes the instance, also after a fault paused it.
+    /// Resumes the instance, even if a fault has paused it.
     Resume,
     /// Sets the instance's times to this percentage of the usual times; 100 restores them.
     Slow(u32),

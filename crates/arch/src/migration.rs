@@ -22,9 +22,8 @@ use std::collections::BTreeMap;
 /// The last step.
 pub const LAST_STEP: u32 = 9;
 
-/// Returns the definition of a step, and the scale with the regions that the step has: at least the
-/// requested ones. The definition has the requested size, except databases and caches, which have
-/// fixed counts as in spigo.
+/// Returns the definition of a step, and the scale with the regions that the step has: at least the requested number.
+/// The definition has the requested size, except for databases and caches, whose numbers are fixed as in spigo.
 ///
 /// # Errors
 /// [`MigrationError::Step`] if there is no such step.

@@ -312,8 +312,8 @@ impl Model {
         self.edda() + 1
     }
 
-    /// True if an instance may call another: its registries know it, and services that stay in their zone
-    /// call other zones of their region only if theirs has no instance.
+    /// True if an instance may call another instance. The caller's registries must know that instance. Services that
+    /// stay in their zone call other zones of their region only if their own zone has no instance.
     ///
     /// A registry knows the instances of its region, and instances that register everywhere: those of services outside
     /// all regions, and of services that depend on eureka, such as joined rings.
@@ -381,11 +381,10 @@ pub(crate) fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>)
     connections
 }
 
-/// Returns how many instances are introduced to their dependencies at a time, and the pause between two
-/// such groups in nanoseconds. An introduced instance asks the registries, receives a message for every
-/// instance that it may call, and reports each connection to the log. To bound the number of messages
-/// under way, an architecture with many connections introduces a group only after the messages of the
-/// previous group have arrived.
+/// Returns the number of instances that are introduced to their dependencies at a time, and the pause between two such
+/// groups in nanoseconds. An introduced instance asks the registries, receives a message for every instance that it may
+/// call, and reports each connection to the log. If an architecture has many connections, the pause is so long that the
+/// messages of one group arrive before the next group is introduced. This bounds the number of messages in transit.
 fn introduced(instances: u32, connections: u64, settled: u64) -> (u32, u64) {
     const AT_ONCE: u64 = 1 << 16;
     if connections <= 2 * AT_ONCE {
@@ -429,8 +428,8 @@ fn circular(topology: &Topology) -> Vec<bool> {
         .collect()
 }
 
-/// Orders the instances of a ring so that any prefix, as an autoscaler may leave it, divides the tokens
-/// nearly evenly.
+/// Orders the instances of a ring so that any prefix of the list divides the tokens nearly evenly, because an
+/// autoscaler may leave only such a prefix.
 fn spread(nodes: Vec<u32>) -> Vec<u32> {
     let mut spread: Vec<(u32, u32)> = (0u32..).map(u32::reverse_bits).zip(nodes).collect();
     spread.sort_unstable();
@@ -449,7 +448,8 @@ impl Ring {
         ((token / share) as usize).min(self.0.len() - 1)
     }
 
-    /// Returns the instance that owns a key; if it is not present, the next one on the ring that is.
+    /// Returns the instance that owns a key. If that instance is not present, returns the next present instance on the
+    /// ring.
     pub(crate) fn owner(&self, key: Key, there: impl Fn(u32) -> bool) -> Option<u32> {
         let place = self.place(key.token());
         let (before, from) = self.0.split_at(place);

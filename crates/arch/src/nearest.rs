@@ -1,7 +1,7 @@
 //! Suggests the right name for a mistyped one.
 
-/// Returns the candidate most similar to the typed word, if one differs by at most two typing errors or
-/// starts with it.
+/// Returns the candidate that is most similar to the typed word. A candidate qualifies if it differs by at most two
+/// typing errors, or if it starts with the typed word.
 pub fn nearest<'a>(typed: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = typed.to_lowercase();
     let (mut closest, mut likest) = (None, None);

@@ -1,8 +1,8 @@
 //! An instance of a service as an actor.
 //!
-//! An instance learns of other instances from registries, takes requests, one by one or many at once, works on them,
-//! calls other instances, and answers. The [`Host`](host::Host) contains what all packages have in common; the
-//! [`Role`](role::Role) is the package, which decides what instances are called.
+//! An instance learns of other instances from registries. It accepts requests, one by one or many at once, works on
+//! them, calls other instances, and answers. The [`Host`](host::Host) contains the parts that all packages have in
+//! common. The [`Role`](role::Role) is the package, which decides which instances are called.
 //!
 //! Work ends with a timer, so that a pause can stop it and a kill can discard it. Work that takes no time has no timer.
 
@@ -296,7 +296,7 @@ impl Node {
 }
 
 impl Node {
-    /// Completes a piece of work, which has waited for shared processors for `waited` nanoseconds.
+    /// Completes a piece of work, which has lost `waited` nanoseconds by waiting for shared processors.
     fn piece_done<C: Context<Msg>>(&mut self, piece: Piece, waited: u64, cx: &mut C) {
         match piece {
             Piece::Job(job, fails) => {

@@ -1,4 +1,4 @@
-//! Ordered delivery of messages that registries and controllers send, and of messages that instances send to them.
+//! Ordered delivery of the messages between instances and their registries and controllers, in both directions.
 //! Messages to one receiver arrive in the order in which they were sent, even if faulty links delay them. A message
 //! that must arrive is sent again when a link loses it.
 

@@ -40,7 +40,7 @@ pub struct Plan {
 }
 
 impl Default for Plan {
-    /// By default ten seconds with a request every ten milliseconds; registries are polled every second.
+    /// Returns the default plan: ten seconds with a request every ten milliseconds; registries are polled every second.
     fn default() -> Self {
         Plan {
             duration: Duration::from_secs(10),
@@ -135,8 +135,8 @@ pub fn config(topology: &Topology, base: Config) -> Config {
 /// The minimum number of instances for each default worker.
 const INSTANCES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(4_096).expect("not 0");
 
-/// Returns the default number of workers: one for each core, but fewer if a window of virtual time has too
-/// little work for all, because the barriers would cost more than the workers save.
+/// Returns the default number of workers: one for each core. The number is smaller if a window of virtual time has too
+/// little work for all cores, because barriers would then cost more time than the workers save.
 pub fn default_workers(topology: &Topology) -> NonZeroUsize {
     corsair::worthwhile_workers(topology.len(), INSTANCES_OF_A_WORKER)
 }

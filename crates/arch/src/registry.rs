@@ -1,4 +1,4 @@
-//! eureka: the registry of a zone, which knows the instances of its region.
+//! The package eureka: the registry of a zone, which knows the instances of its region.
 //!
 //! A registry keeps a log of changes for every service. For every instance that asks, it stores the position in that
 //! log up to which it has sent changes, so an answer contains only later changes. Registries of one region replicate

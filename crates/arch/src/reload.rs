@@ -1,4 +1,5 @@
-//! Topologies from graph files. They have exactly the instances and edges that exist at the end of the file.
+//! Builds topologies from graph files. Such a topology has exactly the instances and edges that exist at the end of the
+//! file.
 //!
 //! Names contain the location of an instance: `arch.region.zone.instance`, with more parts for containers, or
 //! `arch.region.zone.service.package.instance` in older files.

@@ -20,7 +20,8 @@ pub(crate) trait State {
     fn load<'de, A: SeqAccess<'de>>(&mut self, from: &mut A) -> Result<(), A::Error>;
 }
 
-/// Declares the saved fields of a type. Fields after `ruled` keep their rules: see [`RestoreState`].
+/// Declares the saved fields of a type. Fields after `ruled` contain rules, which are kept when the state is restored:
+/// see [`RestoreState`].
 macro_rules! state {
     ($type:ty { $($field:ident),* $(,)? } $(ruled { $($ruled:ident),* $(,)? })?) => {
         impl $crate::saved::State for $type {
@@ -108,7 +109,7 @@ impl<'de, T: State> Visitor<'de> for Fields<'_, T> {
     }
 }
 
-/// A value with rules, which come from the model, and state, which is saved.
+/// A value that consists of rules, which come from the model, and of state, which is saved.
 pub(crate) trait RestoreState {
     /// Replaces the state with the saved state, and keeps the rules of `self`.
     fn take_over(&mut self, saved: Self);

@@ -1,7 +1,7 @@
 //! Sweeps: runs over a grid of field values of a definition. The result is a file with a line for each run.
 //!
 //! Lines are in the order of the grid, regardless of the number of concurrent runs. So a sweep that was stopped resumes
-//! after the last complete line of its file. Each job of a job array makes one [`Shard`].
+//! after the last complete line of its file. Each job of a job array executes one [`Shard`].
 
 mod file;
 mod grid;
@@ -171,8 +171,9 @@ impl Sweep {
         Ok(measure(config, &topology, &plan, seed)?)
     }
 
-    /// Makes all runs that are missing from `made`, on `config.workers` threads, and adds them to `made` and to the
-    /// file. Calls `done` with the number of finished runs after each run. Returns false if the sweep was cancelled.
+    /// Executes all runs that are missing from `made`, on `config.workers` threads, and adds their results to `made`
+    /// and to the file. Calls `done` with the number of finished runs after each run. Returns false if the sweep was
+    /// cancelled.
     ///
     /// # Errors
     /// If a run or the file fails; finished runs are in the file.

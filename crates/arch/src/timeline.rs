@@ -35,8 +35,9 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Returns the time that the fraction `part` of the requests, from 0 to 1, does not exceed, within 1 %: at entry
-    /// points the response time, at other services the time from arrival to answer. `None` without requests.
+    /// Returns the quantile of the times of requests for the fraction `part`, from 0 to 1, with an error of at most 1
+    /// %. At entry points the time is the response time; at other services it is the time from arrival to answer.
+    /// `None` if there were no requests.
     pub fn percentile(&self, part: f64) -> Option<Duration> {
         self.times.quantile(part).map(Duration::from_nanos)
     }

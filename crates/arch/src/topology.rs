@@ -353,14 +353,15 @@ impl Topology {
         rings
     }
 
-    /// True if something sends requests: an entry point, or pirates that gossip.
+    /// True if the topology has a source of requests: an entry point, or pirates that gossip.
     pub fn has_load(&self) -> bool {
         let sends =
             |service: &Service| matches!(service.package, Package::Denominator | Package::Pirate);
         self.services.iter().any(sends)
     }
 
-    /// True if every part of a run is like the others: rates are constant, and nothing fails at a set time.
+    /// True if the load and the faults do not change during a run: rates are constant, and no fault begins at a set
+    /// time.
     pub(crate) fn is_steady(&self) -> bool {
         let is_steady = |service: &Service| {
             let load = service.load.as_ref();

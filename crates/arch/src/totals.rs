@@ -62,8 +62,8 @@ impl EntryTotals {
             .saturating_sub(self.unrouted)
     }
 
-    /// Returns the response time that the fraction `part` of the requests, from 0 to 1, does not exceed. Requests that
-    /// were unanswered at the end count with their age, because they take at least that long.
+    /// Returns the quantile of the response times for the fraction `part`, from 0 to 1. Requests that were unanswered
+    /// at the end count with the time for which they had waited, because they take at least that long.
     pub fn percentile(&self, part: f64) -> Percentile {
         let nanos = if self.ages.is_empty() {
             self.times.at_most(part)
@@ -128,8 +128,8 @@ pub struct ServiceTotals {
     pub travelled: u64,
     /// The travel time of the service's answers, in nanoseconds.
     pub returned: u64,
-    /// The waiting time of requests in queues or for shared processors, in nanoseconds. Like the next two fields it
-    /// excludes the warm-up.
+    /// The waiting time of requests in queues or for shared processors, in nanoseconds. This field and the next two
+    /// fields exclude the warm-up.
     pub queued: u64,
     /// The time spent on work, in nanoseconds.
     pub worked: u64,

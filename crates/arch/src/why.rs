@@ -97,7 +97,7 @@ impl std::fmt::Display for Measure {
 pub struct Contribution {
     /// The name of the service.
     pub service: String,
-    /// The service that it calls, if the part belongs to calls.
+    /// The called service, if the part belongs to calls.
     pub called: Option<String>,
     /// The cause of the time: work, a queue, the network, and so on.
     pub part: Part,

@@ -1,7 +1,7 @@
 //! The executors of wall-clock time: [`tokio`], [`threads`] and [`pool`].
 //!
-//! They share everything except where an actor's body is polled and how its timers wake it; a
-//! [`Runtime`] defines these two. All of them guarantee:
+//! The executors share everything except two things, which a [`Runtime`] defines: the thread that polls an actor's
+//! body, and the way in which its timers wake the actor. All of them guarantee:
 //! - messages of one sender to one receiver are handled in the order of sending;
 //! - a mailbox holds at most [`Config::mailbox`] messages, and [`Config::overflow`] is the policy for further messages;
 //! - a panic ends only the actor that panicked, unless it is the root;
@@ -9,13 +9,12 @@
 //! - a run in which no further event can occur ends as a deadlock. An actor that also waits for something outside of
 //!   the run keeps the run going.
 //!
-//! **Back-pressure** ([`Overflow::Block`](crate::Overflow::Block)). A send never waits. A message
-//! that finds its mailbox full is still put there, in order, and counts as *owed* by its sender
-//! until the receiver takes it out. At its next wait the sender first waits until it owes no
-//! message; during that wait it still empties its own mailbox. So an actor that waits always
-//! empties its mailbox, whatever it waits for, and actors that flood each other cannot block each
-//! other forever. The price is unbounded memory for messages that a body sends without waiting, and
-//! for messages that a blocked actor takes out.
+//! **Back-pressure** ([`Overflow::Block`](crate::Overflow::Block)). A send never waits. A message for a full mailbox is
+//! still added to the mailbox, in order, and counts as *owed* by its sender until the receiver takes it out. At its
+//! next wait the sender first waits until it owes no messages; during that wait it still empties its own mailbox. So a
+//! waiting actor always empties its mailbox, whatever it waits for, and actors that flood each other cannot block each
+//! other forever. The drawback is that memory is unbounded for messages that a body sends without waiting, and for
+//! messages that a blocked actor takes out.
 
 mod alarm;
 mod boxed;

@@ -33,7 +33,7 @@ pub struct Slo {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SloMeasure {
     /// The response time that this fraction of the requests, from 0 to 1, does not exceed. Unanswered requests count
-    /// with their age.
+    /// with the time for which they have waited.
     Percentile(f64),
     /// The mean response time.
     Mean,

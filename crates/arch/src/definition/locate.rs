@@ -12,8 +12,8 @@ pub struct Location {
     pub file: String,
     /// The line, from 1, if it is known.
     pub line: Option<usize>,
-    /// The path to the field: keys, and for list entries the name or the index from 0, joined by dots, as in
-    /// `services.web.count`. Empty: the document.
+    /// The path to the field: keys joined by dots, as in `services.web.count`. Entries of lists are given by their
+    /// names or their indices from 0. The empty path is the complete document.
     pub path: String,
 }
 

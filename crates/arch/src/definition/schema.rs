@@ -6,7 +6,7 @@
 use super::{Definition, schema};
 use serde_json::{Map, Value};
 
-/// The schema with the values of defaults and examples under their keywords, from which editors complete.
+/// Returns the schema, with defaults and examples under the keywords that editors use for completion.
 fn made() -> Value {
     let mut made = serde_json::to_value(schemars::schema_for!(Definition)).unwrap();
     annotate(&mut made);
@@ -29,7 +29,7 @@ fn annotate(schema: &mut Value) {
     }
 }
 
-/// The field of a variant has the comment of the variant.
+/// Adds a default and an example to a field. The field of an enum variant has the comment of the variant.
 fn annotate_field(name: &str, field: &mut Map<String, Value>, of_variant: Option<&Value>) {
     let own = field.get("description").cloned();
     let Some(Value::String(text)) = own.clone().or_else(|| of_variant.cloned()) else {
@@ -47,14 +47,14 @@ fn annotate_field(name: &str, field: &mut Map<String, Value>, of_variant: Option
     field.insert("description".to_owned(), Value::String(text));
 }
 
-/// The JSON value between backticks after a word.
+/// Returns the JSON value between backticks that follows a word.
 fn value_after(text: &str, word: &str) -> Option<Value> {
     let (_, after) = text.split_once(word)?;
     let (value, _) = after.trim_start().strip_prefix('`')?.split_once('`')?;
     Some(serde_json::from_str(value).unwrap_or_else(|error| panic!("{text}: {error}")))
 }
 
-/// Each field of a schema, with its path and whether it must be given.
+/// Returns each field of a schema, with its path and whether it is required.
 fn fields(path: &str, schema: &Value, found: &mut Vec<(String, Value, bool)>) {
     let Some(object) = schema.as_object() else {
         return;

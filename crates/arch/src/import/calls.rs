@@ -132,7 +132,7 @@ struct Allowance {
     targets: usize,
 }
 
-/// The maximum length of all texts that are searched for hosts; a text counts for each workload that has it.
+/// The maximum total length of the texts that are searched for hosts. A text counts once for each workload that has it.
 const MOST_SEARCHED: usize = 64 << 20;
 /// The maximum number of called workloads, over all calls.
 const MOST_TARGETS: usize = 50_000;

@@ -45,7 +45,7 @@ impl Documents {
         Ok(documents)
     }
 
-    /// Adds the documents of all files below a directory. What cannot be read is named and left out.
+    /// Adds the documents of all files below a directory. Files that cannot be read are named and left out.
     pub(crate) fn add_directory(&mut self, path: &Path) -> Result<(), ImportError> {
         let mut files = Vec::new();
         below(path, 0, &mut files)?;
@@ -61,7 +61,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Adds the documents of a file. Returns the text of a definition, which is not one of them.
+    /// Adds the documents of a file. If the file is a definition, returns its text instead.
     pub(crate) fn add(&mut self, path: &Path) -> Result<Option<String>, ImportError> {
         let before = self.read.len();
         let definition = self.file(path)?;
@@ -296,7 +296,7 @@ fn yaml(_text: &str) -> Result<Vec<Value>, String> {
 /// The maximum number of bytes of all texts of a document with variables, after their replacement.
 pub(super) const MOST_REPLACED: usize = 16 << 20;
 
-/// Variables, and the number of bytes that may still be made of them.
+/// Variables, and the number of bytes that may still be produced by replacing them.
 pub(super) struct Variables {
     values: BTreeMap<String, String>,
     left: usize,

@@ -1,4 +1,4 @@
-//! Manifests of Istio: how services are called.
+//! Manifests of Istio, which set the routes and policies of calls.
 
 use super::fields::{Field, ignored, used};
 use super::item::Item;
@@ -339,7 +339,7 @@ fn of_route(route: Item, host: String) -> Result<Route, String> {
     Ok(made)
 }
 
-/// Returns the policy of a route; without retries, its only attempt has the whole time.
+/// Returns the policy of a route. Without retries, the time limit of the route is the time-out of its only attempt.
 pub(super) fn policy(
     whole: Option<TimeSpan>,
     attempt: Option<TimeSpan>,
@@ -434,7 +434,7 @@ fn traffic_policy(traffic: Item) -> Result<CallPolicy, String> {
     })
 }
 
-/// Returns a pool of connections; `None` without a limit, because then nothing waits for a connection.
+/// Returns a pool of connections; `None` if there is no limit, because then no request waits for a connection.
 pub(super) fn pool(item: Item, most: &str, waiting: &str) -> Result<Option<Connections>, String> {
     let Some(most) = item.count(most)?.filter(|most| *most > 0) else {
         return Ok(None);

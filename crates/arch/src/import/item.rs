@@ -1,8 +1,8 @@
-//! The fields of documents, with a record of which had an effect.
+//! Access to the fields of documents, which records the fields that had an effect.
 //!
-//! A format reads a document only through [`Item`], which records each value that it returns. Values whose effect shows
-//! later, such as a text that may name a host, are peeked at, and recorded by their [`Mark`]. All other values had no
-//! effect and are reported, whether the format's author thought of them or not.
+//! A format reads a document only through [`Item`], which records each value that it returns. A value whose effect is
+//! known only later, such as a text that may name a host, is read without a record, and recorded later by its [`Mark`].
+//! All other values had no effect and are reported, whether the format's author thought of them or not.
 
 use rustc_hash::FxHashSet;
 use serde_json::Value;

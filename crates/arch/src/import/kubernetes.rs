@@ -221,7 +221,7 @@ fn budget(document: Item, system: &mut System) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns an entry point at a host that is meant for requests from outside.
+/// Returns the entry point for a host that receives requests from outside.
 pub(super) fn way_in(host: String, because: &str) -> WayIn {
     WayIn {
         host,

@@ -1,5 +1,5 @@
-//! Manifests on top of another definition of the same system: its structure, times and load, with the replicas, limits
-//! and policies of the manifests.
+//! Combines manifests with another definition of the same system. The result has the structure, times and load of the
+//! definition, and the replicas, limits and policies of the manifests.
 
 use super::{Imported, shortened};
 use crate::definition::{Definition, ServiceDefinition, StepDefinition, Targets};
@@ -16,7 +16,7 @@ pub(super) struct Below<'a> {
     pub(super) adds: bool,
 }
 
-/// Replaces the imported definition by `below`, with the replicas, limits and policies of the manifests.
+/// Replaces the imported definition by the definition `below`, with the replicas, limits and policies of the manifests.
 pub(super) fn lay(imported: &mut Imported, below: Below) {
     let Below {
         mut definition,

@@ -1,7 +1,8 @@
-//! From a definition back to manifests: patches that set what a definition says of replicas, processors, health checks,
-//! retries, time-outs, pools and ejection. Importing the manifests with their patch gives the definition's values.
+//! Converts a definition to patches of manifests. A patch sets the replicas, processors, health checks, retries,
+//! time-outs, pools and ejection of the definition. Importing the manifests together with the patch gives the values of
+//! the definition.
 //!
-//! A patch is read back with the same code as an import, and every value that is different then is named.
+//! The patch is checked: it is read back by the code of the import, and every value that differs is reported.
 
 mod compose;
 mod kubernetes;
@@ -38,7 +39,7 @@ pub struct ManifestPatch {
 }
 
 impl ManifestPatch {
-    /// Returns the patch as JSON, which is YAML, too.
+    /// Returns the patch as JSON, which is also valid YAML.
     pub fn to_text(&self) -> String {
         serde_json::to_string_pretty(&self.document).unwrap_or_default() + "\n"
     }
@@ -101,7 +102,7 @@ fn policy_in(system: &System, host: &str) -> CallPolicy {
     policy
 }
 
-/// The fields of a service that are structure, or are compared with the patch.
+/// The fields of a service that need no report, because they are structure or are compared with the patch.
 const HANDLED: &[&str] = &[
     "name",
     "package",
@@ -117,7 +118,7 @@ const HANDLED: &[&str] = &[
     "regions",
 ];
 
-/// Names the settings of a service that are different in a patch.
+/// Returns the names of the settings of a service that differ in a patch.
 fn not_carried(service: &ServiceDefinition, read: &Workload, left_out: &mut Vec<String>) {
     let carried = ServiceDefinition {
         count: read.count.unwrap_or(service.count),

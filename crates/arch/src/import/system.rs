@@ -45,7 +45,7 @@ pub(super) struct System {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Workload {
     pub(super) name: String,
-    /// The name by which it is reached if no Service selects it.
+    /// The host name of the workload if no Service selects it.
     pub(super) host: String,
     pub(super) namespace: String,
     /// The kind of its document, such as `StatefulSet`; empty for formats with one kind.
@@ -78,7 +78,7 @@ pub(super) struct Workload {
 pub(super) struct Configured {
     pub(super) map: String,
     pub(super) key: Option<String>,
-    /// Whether the whole value may be a host, by the name of its variable.
+    /// True if the name of the variable suggests that the complete value is a host.
     pub(super) may_be_host: bool,
     pub(super) marks: Marks,
 }
@@ -128,7 +128,7 @@ pub(super) enum Backends {
     Alias(String),
 }
 
-/// A selection of workloads by labels, in a namespace.
+/// A selector of workloads by labels, in a namespace.
 #[derive(Clone, Debug)]
 pub(super) struct Selector {
     pub(super) namespace: String,
@@ -155,7 +155,7 @@ pub(super) fn has_labels(labels: &Labels, wanted: &Labels) -> bool {
 pub(super) struct WayIn {
     pub(super) host: String,
     pub(super) because: String,
-    /// True if only a published port suggests it, because ports of databases are often published as
+    /// True if only a published port suggests that this is an entry point. Ports of databases are often published as
     /// well.
     pub(super) is_port: bool,
 }
@@ -325,8 +325,8 @@ pub(super) fn merge(policy: &mut CallPolicy, later: &CallPolicy) {
 }
 
 impl Scaler {
-    /// Returns the autoscaler of a workload with these processors, because Kubernetes relates the
-    /// target to requested resources.
+    /// Returns the autoscaler of a workload as a definition. The target is converted, because in Kubernetes it is
+    /// relative to the requested processors.
     pub(super) fn definition(self, workload: &Workload) -> AutoscalerDefinition {
         let (limit, request) = (workload.limit, workload.request);
         let share = match (request, limit) {

@@ -1,4 +1,5 @@
-//! Traces combined with manifests: the learned structure, with the replicas, limits and policies of the manifests.
+//! Combines traces with manifests: the structure is learned from the traces, and the replicas, limits and policies come
+//! from the manifests.
 
 use super::overlay::{Below, lay};
 use super::{ImportOptions, Imported, LearnError};

@@ -36,9 +36,9 @@ pub(super) struct Invocation {
     pub(super) from: Option<u32>,
     /// The invocation that sent the request; `None` for requests from outside.
     pub(super) caller: Option<u32>,
-    /// True if the client did not wait for the answer.
+    /// True if the client stopped waiting before the answer.
     pub(super) given_up: bool,
-    /// The number of recorded requests that it stands for.
+    /// The number of recorded requests that this invocation stands for.
     pub(super) weight: f32,
     /// True if the parent of the span, or of its client's span, is missing.
     is_orphan: bool,
@@ -63,7 +63,7 @@ pub(super) struct Invocations {
     pub(super) all: Vec<Invocation>,
     /// The calls of all invocations, grouped by invocation and in the order of time.
     calls: Vec<u32>,
-    /// The ends and results of calls with several attempts, by the numbers of their first attempts.
+    /// The end and the result of each call with several attempts, by the number of its first attempt.
     joined: FxHashMap<u32, (u64, bool)>,
     /// The index of each invocation's first call.
     first_call: Vec<u32>,
@@ -114,8 +114,8 @@ impl Invocations {
         joined
     }
 
-    /// Separates a service's requests to itself from requests of others: otherwise nodes of a ring that
-    /// forward a request to its owner would forward it forever.
+    /// Separates a service's requests to itself from requests of other services, as different endpoints. Otherwise, in
+    /// the learned definition, ring nodes that forward a request to its owner would forward it forever.
     pub(super) fn part_inner(&mut self, names: &mut Names) {
         let asked: Vec<(u32, u32)> = (self.all.iter())
             .map(|made| (made.service, made.operation))

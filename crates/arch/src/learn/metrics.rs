@@ -15,7 +15,7 @@ const STEADY: f64 = 0.05;
 pub struct MetricSeries {
     /// The labels of the series.
     pub labels: BTreeMap<String, String>,
-    /// Times since any moment, in ascending order, and values.
+    /// Pairs of a time and a value, in ascending order. Times are relative to any fixed moment.
     pub points: Vec<(Duration, f64)>,
 }
 
@@ -47,7 +47,7 @@ fn mean_rate(rate: &Rate) -> f64 {
 
 impl LearnReport {
     /// Replaces the learned rates by a measured rate of all requests from outside, in requests per second. Several
-    /// entry points share it as they share the recorded requests.
+    /// entry points share the measured rate in proportion to their recorded requests.
     ///
     /// # Errors
     /// A sentence, if the series has no values, or only zeros.

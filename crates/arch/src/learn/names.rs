@@ -34,7 +34,7 @@ impl Names {
         other.names.iter().map(|name| self.number(name)).collect()
     }
 
-    /// Adds the names of another set up to a number of names. All further ones become one name.
+    /// Adds the names of another set, until there are `most` names. All further names become one name.
     pub(super) fn merge_at_most(&mut self, other: &Names, most: usize) -> Vec<u32> {
         let mut number = |name: &str| match self.numbers.get(name) {
             Some(&number) => number,

@@ -1,5 +1,5 @@
-//! Policies of calls that traces show: retries, time-outs, hedges and connections. Policies that traces cannot show are
-//! named, with the values that would not have shown and their effect.
+//! Learns the policies of calls that traces show: retries, time-outs, hedges and connections. Policies that the traces
+//! cannot show are reported with the range of values that leave no mark in the traces, and with their effect.
 
 mod attempts;
 mod pool;
@@ -20,7 +20,7 @@ pub(super) type Pair = (u32, u32);
 #[derive(Debug, Default)]
 pub(super) struct Policies {
     pub(super) by_pair: BTreeMap<Pair, CallPolicy>,
-    /// The calls before which, and those in which, their callers waited for a connection.
+    /// The calls before which their callers waited for a connection, and the calls whose spans include such a wait.
     pub(super) waited_before: FxHashSet<u32>,
     pub(super) waited_inside: FxHashSet<u32>,
     pub(super) unseen: Vec<Unseen>,
@@ -28,7 +28,7 @@ pub(super) struct Policies {
     pub(super) budgets: Vec<(Pair, f64)>,
 }
 
-/// What is known of policies that did not show between two services.
+/// The observations that bound the policies that the traces do not show, for calls between two services.
 #[derive(Clone, Debug)]
 pub(super) struct Unseen {
     pub(super) pair: Pair,
@@ -118,7 +118,7 @@ impl Unseen {
         }
     }
 
-    /// Returns the policies that did not show, with their names.
+    /// Returns the policies that the traces do not show, with the names of both services.
     pub(super) fn named(&self, by: String, to: String) -> UnseenPolicies {
         let policy = &self.policy;
         let mut policies = Vec::new();
@@ -178,8 +178,8 @@ pub struct UnseenPolicies {
 pub struct UnseenPolicy {
     /// The name of the policy in definitions.
     pub policy: &'static str,
-    /// The value above which the policy does not show: seconds of a time-out and of a hedge, the number of connections, or
-    /// calls per second.
+    /// The value above which the policy leaves no mark in the traces: seconds for a time-out or a hedge, the number of
+    /// connections, or calls per second.
     pub beyond: f64,
     /// The effect that the policy would have.
     pub effect: String,

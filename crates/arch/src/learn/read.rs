@@ -98,7 +98,8 @@ pub(super) struct Span {
     pub(super) peer: Option<u32>,
     pub(super) begin: u64,
     pub(super) end: u64,
-    /// The number of recorded traces of its kind that it stands for; more than 1 if a reservoir dropped some.
+    /// The number of recorded traces of the same kind that this span stands for. It is more than 1 if a reservoir
+    /// dropped traces.
     pub(super) weight: f32,
 }
 

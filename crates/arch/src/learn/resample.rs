@@ -1,8 +1,8 @@
 //! Confidence intervals by resampling.
 //!
-//! A recording is cut into blocks of time. The same number of blocks is drawn from them, with repetition. Requests keep
-//! their queues within a block, so slots can be learned from a resampled recording as from the original. The spread of
-//! the results estimates the spread over many recordings.
+//! A recording is divided into blocks of time, and the same number of blocks is drawn with replacement. Within a block
+//! the requests and their queues are unchanged, so slots can be learned from a resampled recording as from the
+//! original. The variation of the results estimates the variation over many recordings.
 
 use super::invocation::Invocations;
 use crate::definition::{CallPolicy, Definition, Rate, ServiceDefinition, StepDefinition};

@@ -1,8 +1,8 @@
 //! A bounded sample of the traces that a collector receives.
 //!
 //! The kind of a trace is the service and the operation of its root span. Of each kind a uniform sample is kept: the
-//! traces whose hashed ids are smallest. The spans of a kept trace know how many traces of their kind they stand for, so
-//! that rates and weights describe all requests. Rare kinds are kept completely.
+//! traces whose hashed ids are smallest. Each span of a kept trace contains the number of traces of its kind that it
+//! stands for, so that rates and weights describe all requests. Rare kinds are kept completely.
 
 use super::Recording;
 use super::names::Names;
@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// The maximum number of spans: about 500 MB with their index.
 const MOST_SPANS: usize = 4_000_000;
 
-/// The maximum number of spans of a trace; further ones are dropped.
+/// The maximum number of spans of a trace; further spans are dropped.
 const MOST_OF_TRACE: usize = 10_000;
 
 /// The maximum number of different names; further ones become one.
@@ -233,7 +233,7 @@ impl Reservoir {
     }
 }
 
-/// A hash of a trace's id; ids of some systems are not random.
+/// Returns a hash of a trace's id, because the ids of some systems are not random.
 fn hash(trace: u128) -> u64 {
     Random::new(trace as u64 ^ (trace >> 64) as u64).bits()
 }

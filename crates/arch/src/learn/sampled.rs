@@ -1,10 +1,10 @@
 //! Estimates the concurrency limit of an instance from a sampled recording.
 //!
-//! Most requests that delay a recorded one are not recorded. But if slots are limited, requests that overlap
-//! another recorded request take longer than others, because the instance was busier. The difference follows
-//! from the number of slots, the total rate and the mean response time: for each number of slots the work is
-//! scaled until a simulated queue has the recorded mean, and the number with the recorded difference is
-//! chosen. Without a difference no limit is visible.
+//! Most requests that delay a recorded request are not recorded. But if slots are limited, requests that overlap
+//! another recorded request take longer than others, because the instance was busier. The difference depends on the
+//! number of slots, the total rate and the mean response time. For each number of slots the work is scaled until a
+//! simulated queue has the recorded mean. Then the number of slots whose simulated difference equals the recorded one
+//! is chosen. Without a difference no limit is visible.
 
 use super::slots::Visit;
 use corsair::Random;
@@ -27,7 +27,8 @@ pub(super) struct Limit {
     pub(super) waits: Vec<Vec<u64>>,
 }
 
-/// Response times of recorded requests, separately for those that overlap no other and those that do.
+/// The response times of recorded requests, separately for requests that overlap another request and for those that do
+/// not.
 #[derive(Debug, Default)]
 struct ResponseTimes {
     alone: Vec<f64>,
@@ -47,7 +48,8 @@ impl ResponseTimes {
         }
     }
 
-    /// Returns the relative difference of overlapping requests, and its standard error.
+    /// Returns the relative difference between the response times of overlapping and other requests, and its standard
+    /// error.
     fn difference(&self) -> Option<(f64, f64)> {
         if self.alone.len() < 20 || self.together.len() < 20 {
             return None;

@@ -1,8 +1,9 @@
 //! Estimates the concurrency limit of an instance from the arrivals and ends of its requests.
 //!
-//! If an instance has `c` slots and serves in the order of arrival, a request begins when it arrives, or when only `c -
-//! 1` of the earlier requests are left. For the right `c` no request ends before it begins, and a request that finds
-//! all slots taken is longer by its waiting time. If requests never take longer, no limit is visible.
+//! If an instance has `c` slots and serves requests in the order of arrival, a request begins when it arrives or, if
+//! all slots are taken, when only `c - 1` of the earlier requests are left. For the true value of `c`, no request ends
+//! before it begins, and a request that finds all slots taken lasts longer by its waiting time. If such requests do not
+//! last longer, no limit is visible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -101,7 +101,7 @@ impl Curve {
         piece.before + after * (piece.first + slope * after / 2.0)
     }
 
-    /// Returns the time in seconds until which this many requests are due; `None` if that never happens.
+    /// Returns the time in seconds at which this number of requests has become due; `None` if that never happens.
     pub(crate) fn time_of(&self, requests: f64) -> Option<f64> {
         let is_before = |piece: &Piece| piece.before + piece.requests() < requests;
         let place = self.pieces.partition_point(is_before);

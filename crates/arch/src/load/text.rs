@@ -175,8 +175,8 @@ fn closed(users: &str, think: Option<&str>) -> Result<EntryLoad, String> {
     })
 }
 
-/// Parses a profile such as `100/s, 10s 500/s, 20s..30s 100/s`: rates from the start, from a time on, or changing
-/// linearly between two times.
+/// Parses a profile such as `100/s, 10s 500/s, 20s..30s 100/s`. A rate applies from the start, or from a time on, or it
+/// changes linearly between two times.
 fn profile(text: &str) -> Option<Rate> {
     let mut points: Vec<RatePoint> = Vec::new();
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();

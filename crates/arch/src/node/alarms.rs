@@ -1,4 +1,4 @@
-//! Alarms: many of them share one timer.
+//! Alarms of an instance, which share one timer.
 //!
 //! Most time-outs never fire, because the answer comes first. Alarms are in a heap, and an instance sets a timer only
 //! for the first of them, so a call costs no separate event.

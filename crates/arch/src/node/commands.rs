@@ -6,7 +6,8 @@ use crate::node::role::Role;
 use corsair::Context;
 
 impl Node {
-    /// Applies a command. Revive, resume and similar commands also end a state that a fault caused.
+    /// Applies a command. Commands that end a state, such as revive and resume, also end the state if a fault caused
+    /// it.
     pub(super) fn obey<C: Context<Msg>>(&mut self, command: Command, cx: &mut C) {
         let health = &mut self.host.health;
         let (was_listed, was_down) = (health.is_listed(), health.is_down());

@@ -1,4 +1,4 @@
-//! staash: asks one kind of storage after the other, until one has the value.
+//! The package staash, which asks one kind of storage after the other until one has the value.
 
 use super::host::Host;
 use super::job::{Job, PendingRequest};

@@ -1,4 +1,4 @@
-//! denominator: the name service, at which requests and values come in from outside.
+//! The package denominator: the name service, through which requests and values enter the architecture.
 
 use super::TO_TALK;
 use super::host::Host;
@@ -154,7 +154,7 @@ impl EntryPoint {
         }
     }
 
-    /// Sets the percentage of the load from now on. Recorded arrivals are either all replayed or none.
+    /// Sets the percentage of the load from now on. Of recorded arrivals either all or none are replayed.
     pub(super) fn set_percent(&mut self, percent: u32) {
         self.percent = percent;
     }
@@ -205,8 +205,8 @@ impl EntryPoint {
         }
     }
 
-    /// Handles the end of a user's think time. Returns true if the user leaves, because there are more users than there
-    /// should be now. If there are fewer, new users begin to think.
+    /// Handles the end of a user's think time. Returns true if the user leaves, because the load now has fewer users.
+    /// If the load now has more users, new users begin to think.
     #[inline]
     fn leaves<C: Context<Msg>>(&mut self, users: u32, cx: &mut C) -> bool {
         let wanted = self.own_users(users);

@@ -1,4 +1,4 @@
-//! elb, zuul, karyon, monolith: forward a request to any instance that they may call.
+//! The packages elb, zuul, karyon and monolith, which forward a request to any instance that they may call.
 
 use super::host::Host;
 use super::job::Job;

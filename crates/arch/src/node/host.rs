@@ -1,4 +1,4 @@
-//! The common part of all packages: an instance's place, slots, queue, requests and health.
+//! The common part of all packages: an instance's location, slots, queue, requests and health.
 
 use super::health::{Deferred, Health};
 use super::job::{Job, PendingRequest, PendingRequests};
@@ -126,7 +126,7 @@ impl Host {
         &self.model.topology.services[self.service as usize].costs
     }
 
-    /// Makes a job the cause of the messages that are sent from now on.
+    /// Makes a job the cause, in traces, of the messages that are sent from now on.
     #[inline]
     pub(super) fn on_account_of<C: Context<Msg>>(&self, job: &Job, cx: &mut C) {
         if self.model.traces {
@@ -232,8 +232,8 @@ impl Host {
         None
     }
 
-    /// True if the client is a peer of this ring. Requests of peers bypass the concurrency limit:
-    /// each peer already holds a slot of its own, so queueing them could deadlock.
+    /// True if the client is a peer of this ring. Requests of peers bypass the concurrency limit. Each peer occupies
+    /// one of its own slots while it waits, so queueing such requests could cause a deadlock.
     #[inline]
     fn is_ring_peer(&self, client: Addr) -> bool {
         let topology = &self.model.topology;
@@ -313,7 +313,7 @@ impl Host {
         self.in_progress.finish(token)
     }
 
-    /// Answers a job that fails by the service's error rate.
+    /// Ends a job with an error, because of the service's error rate.
     pub(super) fn fail<C: Context<Msg>>(&mut self, job: Job, cx: &mut C) {
         self.totals.errors += 1;
         self.model.recorder.error(self.measured());

@@ -34,8 +34,8 @@ impl Host {
         self.look_up(service, cx);
     }
 
-    /// Looks up all dependencies in the registries, and sets the timer for the next time. Stops when the load has
-    /// ended, because the registries may be gone when further requests arrive.
+    /// Looks up all dependencies in the registries, and sets the timer for the next look-up. Polling stops when the
+    /// load has ended, because the registries may have ended when further look-ups arrive.
     pub(super) fn poll<C: Context<Msg>>(&mut self, cx: &mut C) {
         if cx.now().as_nanos() >= self.model.load_ends {
             return;

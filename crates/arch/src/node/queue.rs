@@ -84,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Adds a job. Returns the refused job if the queue is full: this one, or one of a lower priority.
+    /// Adds a job. If the queue is full, returns the refused job: the new job, or a queued job with a lower priority.
     pub(super) fn push(&mut self, job: Job) -> Option<Job> {
         let level = self.level(&job);
         let mut refused = None;

@@ -1,4 +1,4 @@
-//! priamCassandra, riak: a ring of tokens in every zone.
+//! The packages priamCassandra and riak: a ring of tokens in every zone.
 //!
 //! Every zone of every region has all values; each value is on the instance of the zone's ring that owns its token. An
 //! instance that is asked for a value it does not own asks the owner and passes the answer on. An instance that

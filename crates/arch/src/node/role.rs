@@ -1,4 +1,4 @@
-//! The package of an instance, which decides what instances it calls, and why.
+//! The package of an instance, which decides which instances it calls, and for what purpose.
 
 use super::data_access::DataAccess;
 use super::entry_point::EntryPoint;

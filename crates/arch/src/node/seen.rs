@@ -1,5 +1,5 @@
-//! Recording of an instance's calls, spans and messages while it is watched. Actors cannot see the records, so a
-//! watched run is the same to the last bit.
+//! Recording of an instance's calls, spans and messages while it is watched. Actors cannot see the records, so watching
+//! does not change the run.
 
 use super::host::Host;
 use super::job::PendingRequest;

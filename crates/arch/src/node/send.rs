@@ -11,8 +11,8 @@ use corsair_observe::Exchange;
 use std::sync::atomic::Ordering;
 
 impl Host {
-    /// Draws the travel time of a request for a key, or of its response, between this instance and another; `server` is
-    /// the one that answers.
+    /// Draws the travel time of a request for a key, or of its response, between this instance and another. `server` is
+    /// the instance that answers.
     fn travel<C: Context<Msg>>(&self, server: u32, other: u32, key: Key, cx: &mut C) -> u64 {
         let service = self.model.topology.service_of(server);
         let of_endpoint = service
@@ -68,8 +68,8 @@ impl Host {
         self.post(to, after, message, cx);
     }
 
-    /// Sends an entry for the log of nodes and edges to a registry, which forwards it. Link faults do not affect it,
-    /// because the log shows what really happened.
+    /// Sends an entry for the log of nodes and edges to a registry, which forwards it. Link faults do not affect such
+    /// entries, because the log must be complete.
     pub(super) fn record<C: Context<Msg>>(&mut self, registry: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(registry) {
             return self.count_dropped();
@@ -222,7 +222,7 @@ impl Host {
         self.post(client, travel, response, cx);
     }
 
-    /// Returns why a client's messages do not reach this instance; `None` if they do.
+    /// Returns the reason why a client's messages do not reach this instance; `None` if they do.
     pub(super) fn unreachable(&self, client: Addr) -> Option<Answer> {
         if self.is_cut_off_from(self.number(client)) {
             Some(Answer::Lost)
@@ -231,8 +231,9 @@ impl Host {
         }
     }
 
-    /// Drops a job that did not reach the instance or was lost with it. If the client is cut off, the client gives up
-    /// after its patience; otherwise the host of the missing process refuses the job at once.
+    /// Drops a job that did not reach the instance, or that was lost when the instance was killed. If the client is cut
+    /// off, it stops waiting after its patience; otherwise the job is refused at once, as by the operating system of a
+    /// machine without the process.
     pub(super) fn reject<C: Context<Msg>>(&self, job: &Job, answer: Answer, cx: &mut C) {
         self.count_dropped();
         if !job.operation.is_answered() || job.client == Addr::NONE {

@@ -1,5 +1,5 @@
-//! service: runs the script of an endpoint, which works, calls other services in sequence or in parallel, and looks up
-//! values in caches.
+//! The package service, which runs the scripts of endpoints: they work, call other services in sequence or in parallel,
+//! and look up values in caches.
 //!
 //! A request is a task. Each branch of a parallel step is a separate task, which notifies its parent
 //! task when it ends. A branch continues even if its parent no longer waits for it. A task makes one
@@ -336,8 +336,8 @@ impl Service {
         }
     }
 
-    /// Sends a message to a target whose policy depends on the outcome. It is a call without a waiting task,
-    /// and may outlast the request that sent it.
+    /// Sends a message to a target whose policy depends on the outcome. The message is a call without a waiting task,
+    /// and may last longer than the request that sent it.
     fn send_by_policy<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

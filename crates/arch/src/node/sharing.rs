@@ -1,8 +1,8 @@
 //! Processor sharing: all work in progress shares the processors of an instance evenly.
 //!
-//! All pieces of work get the same service per unit of time. So a piece is done when the service that each piece has
-//! received has grown by the work of that piece since it began. A heap ordered by that point returns the next piece to
-//! finish.
+//! All pieces of work get the same amount of service per unit of time. So a piece is done when the service per piece
+//! has grown, since the piece began, by the work of the piece. A heap, ordered by the service at which each piece is
+//! done, returns the next piece to finish.
 
 use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! store, cache, volume: storage of values, and of copies of peers' values.
+//! The packages store, cache and volume, which store values, and copies of the values of peers.
 //!
 //! If an autoscaler adds an instance, the instance gets all values from the first of the peers that it replicates.
 
@@ -54,8 +54,8 @@ impl Storage {
         self.kept.len()
     }
 
-    /// Handles a new peer, which may have missed values. This instance sends it all values if it is the first of the
-    /// new peer's peers.
+    /// Handles a new peer, which may have missed values. If this instance is the first of the new peer's peers, it
+    /// sends all values to the new peer.
     pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
         let package = host.model.package(host.index);
         let others = self.peers.iter().filter(|&other| other != peer);

@@ -35,7 +35,7 @@ struct Work {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Slot {
     work: Option<Work>,
-    /// Distinguishes the slot's current timer from timers that were set before a pause.
+    /// A number that distinguishes the slot's current timer from timers that were set before a pause.
     generation: u32,
 }
 

@@ -160,7 +160,7 @@ impl Flows {
         self.spans.iter().filter(ends).count()
     }
 
-    /// Returns the edges with traffic, each once. `folded` returns the node that represents an actor.
+    /// Returns each edge with traffic once. `folded` returns the node that represents an actor.
     pub fn ends(&self, folded: impl Fn(u32) -> u32) -> Vec<(u32, u32)> {
         let spans = self.spans.iter();
         let mut ends: Vec<(u32, u32)> = spans

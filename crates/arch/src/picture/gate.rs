@@ -7,7 +7,7 @@ use crate::gate::{GateResult, Judged, ServiceChange, Verdict, size, verdict_word
 use corsair::picture;
 use plotters::prelude::*;
 
-/// Services beyond this number are not drawn.
+/// The maximum number of services in a picture.
 const MOST_SERVICES: usize = 12;
 /// Queue, work and network.
 const PARTS: [(&str, &str); 3] = [

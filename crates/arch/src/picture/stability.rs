@@ -7,11 +7,13 @@ use corsair::picture;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The space left of the cells for the values of the second axis, and above them for the title and the key.
+/// The width of the space to the left of the cells, for the values of the second axis. `TOP` is the height above the
+/// cells, for the title and the legend.
 const LEFT: i32 = 150;
 const TOP: i32 = 64;
 
-/// The colours of a class, darker the worse it is: of the area, and of the text in it. Then its name.
+/// Returns the colour of a class, the colour of the text on it, and the name of the class. Worse classes have darker
+/// colours.
 fn shown(class: Stability) -> (&'static str, &'static str, &'static str) {
     match class {
         Stability::Stable => (picture::AREA, picture::INK, "S: recovers, in seconds"),

@@ -32,7 +32,7 @@ struct SavedScene {
     farewell: Farewell,
 }
 
-/// The totals of the actors that have ended in a process, and the number of messages lost there.
+/// The totals of the actors that have ended in one process, and the number of messages lost in that process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HandedIn {
     totals: Totals,

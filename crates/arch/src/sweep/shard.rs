@@ -1,4 +1,4 @@
-//! A shard of a sweep, made by one of many jobs, and the first line of its file.
+//! A shard of a sweep, which one of many jobs executes, and the first line of the shard's file.
 
 use super::parameters::{OutputFormat, SweepParameters};
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ pub struct Scale {
 }
 
 impl Default for Scale {
-    /// By default one region, with the number of instances in the definition.
+    /// Returns the default scale: one region, with the number of instances in the definition.
     fn default() -> Self {
         Scale {
             regions: 1,

@@ -146,7 +146,7 @@ pub(super) fn add(
     }
 }
 
-/// Goes backwards through a visit from its end. Calls on the critical path are appended to `todo`.
+/// Follows the critical path backwards through a visit, from its end. Calls on the path are appended to `todo`.
 fn back(
     service: u32,
     (began, ended): (u64, u64),

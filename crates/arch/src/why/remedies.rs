@@ -1,5 +1,5 @@
-//! Single changes that may make a percentile shorter: twice the capacity for which requests wait, half of the work on
-//! the critical path, and no fault.
+//! Single changes that may shorten a percentile: twice the capacity for which requests wait, half of the work on the
+//! critical path, or the removal of a fault.
 
 use super::Contribution;
 use super::path::Part;

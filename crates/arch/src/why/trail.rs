@@ -42,7 +42,7 @@ pub(crate) enum Record {
     },
 }
 
-/// The requests of a run whose critical paths are wanted.
+/// Selects the requests of a run whose critical paths are recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// Kinds of requests by entry point and number; `None` for all.
@@ -53,8 +53,9 @@ pub(crate) struct Wanted {
 
 /// The requests of a run, and the sums of their critical paths.
 ///
-/// The sums are divided by response time, because the percentile that separates slow requests from others is known only
-/// at the end. Their number is bounded: beyond it the sums of the fastest requests are dropped.
+/// The sums are kept separately by response time, because the percentile that separates slow requests from others is
+/// known only at the end. The number of sums is bounded: if there are too many, the sums of the fastest requests are
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Trail {
     wanted: Wanted,
@@ -77,7 +78,7 @@ struct State {
 
 /// The maximum number of open requests that are recorded; further ones are not explained.
 const MOST_OPEN: usize = 50_000;
-/// A request with more records than this is not explained.
+/// The maximum number of records of a request. Requests with more records are not explained.
 const MOST_RECORDS: usize = 4_096;
 /// The maximum number of parts of all sums.
 const MOST_PARTS: usize = 1_000_000;

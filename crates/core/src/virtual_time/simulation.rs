@@ -74,9 +74,9 @@ use workers::WorkerThreads;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Wherever the run is paused, its result equals that of [`run`](crate::run()) to the last bit, with any number of
-/// workers. If messages are injected, the result also depends on them, and on nothing else. A run that is never paused
-/// has no overhead for this.
+/// Wherever the run is paused, its result equals the result of [`run`](crate::run()) to the last bit, with any number
+/// of workers. Injected messages change the result; it then depends on these messages and their times, but not on the
+/// pauses. A run that is never paused has no overhead.
 ///
 /// The first worker is the caller's thread; the others are threads that wait while the run is paused. Dropping a
 /// simulation stops it and drops its actors.
@@ -88,7 +88,7 @@ pub struct Simulation<M: Message> {
     shards: Vec<Arc<Mutex<PausableShard<M>>>>,
     /// The current time: all events up to it have happened, and no later ones.
     now: Time,
-    /// True if events at the start may have happened.
+    /// True if events at time 0 may have happened already.
     begun: bool,
     end: Option<End>,
     injected: u32,
@@ -172,8 +172,8 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Runs until this actor has handled its next event, and no actor has handled a later one. Returns false if the
-    /// actor has no further event, or if the run is over.
+    /// Runs until this actor has handled its next event. No actor handles a later event. Returns false if the actor has
+    /// no further event, or if the run is over.
     ///
     /// Each call searches all pending events.
     pub fn step_actor(&mut self, who: Addr) -> bool {
@@ -252,8 +252,8 @@ impl<M: Message> Simulation<M> {
         self.shards().filter_map(|mut shard| shard.next()).min()
     }
 
-    /// True if the run is over: its root has returned and the consequences have happened, an actor has
-    /// failed, or it was cancelled.
+    /// True if the run is over: its root has returned and the consequences have happened, an actor has failed, or the
+    /// run was cancelled.
     pub fn is_over(&self) -> bool {
         self.end.is_some()
     }
@@ -282,7 +282,7 @@ impl<M: Message> Simulation<M> {
         Ok(self.shard_of(to).inject(time, to, number, body))
     }
 
-    /// Runs to the end of the run and reports, as [`run`](crate::run()) does.
+    /// Runs to the end of the run, and returns the report, like [`run`](crate::run()).
     ///
     /// # Errors
     /// Returns a [`RunError`] if the run fails.
@@ -302,8 +302,8 @@ impl<M: Message> Simulation<M> {
         conclude(M::KINDS, config, self.started.elapsed(), outcomes)
     }
 
-    /// Discards the measurements of actors so far: [`Report::probes`] contains only later ones. [`Config::warm_up`]
-    /// does this at a fixed time.
+    /// Discards the measurements that actors have recorded so far: [`Report::probes`] contains only later ones.
+    /// [`Config::warm_up`] does the same at a fixed time.
     pub fn reset_probes(&mut self) {
         self.shards().for_each(|mut shard| shard.reset_probes());
     }

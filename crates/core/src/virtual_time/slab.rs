@@ -1,4 +1,4 @@
-//! Values in chunks of memory that never move. The numbers of removed values are reused.
+//! A collection of values in chunks of memory that never move. The numbers of removed values are reused.
 
 const CHUNK: usize = if cfg!(miri) { 16 } else { 1024 };
 

@@ -1,4 +1,4 @@
-//! Memory for waiting entries, reused by size.
+//! Memory for waiting entries. Freed pieces are reused for entries that need the same capacity.
 //!
 //! Entries for a time far ahead start in a small piece, and move to a piece of twice the capacity when it is
 //! full. So the memory of pieces depends on their contents, not on their history.
@@ -74,7 +74,7 @@ impl<T> Piece<T> {
         self.len == 0
     }
 
-    /// Adds an entry; the piece must have the capacity.
+    /// Adds an entry; the piece must have free capacity.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
         assert!(self.len < self.capacity, "the piece has capacity");

@@ -1,10 +1,10 @@
 //! Stashed events: those that actors have skipped in a selective receive.
 //!
-//! One table per shard has a list for each actor, so an actor without stashed events costs four bytes. Lists
-//! are in order of arrival; adding and removing are O(1) anywhere.
+//! One table per shard has a list for each actor, so an actor without stashed events costs four bytes. Lists are in the
+//! order of arrival; adding an entry and removing any entry take O(1) time.
 //!
-//! Entries are numbered as they are added. A wait that has looked through a list remembers the number of the
-//! last entry, and next time looks only at later ones.
+//! Entries are numbered as they are added. A wait that has searched a list stores the number of the last entry, and
+//! next time searches only later entries.
 
 use super::event::{Head, ScheduledEvent};
 

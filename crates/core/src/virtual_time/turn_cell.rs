@@ -1,6 +1,6 @@
 //! Access to a shard by actors, their contexts and the engine, which take turns.
 
-/// A shard to which several owners have a pointer; comparable to bevy's `UnsafeWorldCell` for a world.
+/// A pointer to a shard that several owners share, comparable to bevy's `UnsafeWorldCell`.
 ///
 /// # Invariant
 /// At any time there is at most one reference to the shard, and none while foreign code runs: handlers, bodies,
@@ -12,7 +12,8 @@
 ///   Values that a shard must drop are returned from the closure and dropped afterwards.
 /// - Closures do not use the cell again. Builds with debug assertions check this.
 ///
-/// Code that accesses the shard by [`TurnCell::as_ptr`] must maintain the invariant itself, and says how.
+/// Code that accesses the shard by [`TurnCell::as_ptr`] must maintain the invariant itself, and documents how it does
+/// so.
 pub(super) struct TurnCell<S>(*mut S);
 
 impl<S> Clone for TurnCell<S> {

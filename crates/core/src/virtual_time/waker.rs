@@ -1,14 +1,14 @@
 //! The wakers of async bodies.
 //!
-//! A body is polled when an event arrives for it, so no waker is needed for that. A waker is needed if something wakes
-//! the body *within* a poll: a combinator that yields, or a channel between two halves of one body. The body is then
+//! A body is polled when an event arrives for it, which needs no waker. A waker is needed if something wakes the body
+//! *within* a poll: for example a combinator that yields, or a channel between two parts of one body. The body is then
 //! polled again at the same instant. Waking an actor from anywhere else has no effect, because the time of such a
 //! wake-up would depend on the machine.
 //!
-//! A combinator may pass its own waker to the futures that it polls, to know which of them to poll again. The waker is
+//! A combinator may pass its own waker to the futures that it polls, to learn which of them to poll again. The waker is
 //! then stored with the wait ([`Shard::relays`](super::shard::Shard)) and woken when an event arrives.
 //!
-//! A waker has no memory; it is only a number: the actor's number plus one.
+//! A waker needs no memory: it is only a number, the actor's number plus one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,8 +54,8 @@ pub(super) fn of(actor: u32) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
 }
 
-/// Returns the waker with which a body is polled to find out what it awaits: a future that clones it waits to be woken.
-/// It differs from the actor's waker, so that a future that compares wakers clones it too.
+/// Returns the waker with which a body is polled to find out what it awaits: a future that clones this waker waits to
+/// be woken. The waker differs from the actor's waker, so that a future that compares wakers also clones it.
 pub(super) fn of_question() -> Waker {
     TAKEN.set(false);
     let number = std::ptr::without_provenance(QUESTION);
@@ -92,7 +92,7 @@ pub(super) fn was_woken() -> bool {
     POLLED.get().1
 }
 
-/// Saves the state for a run within a run; [`restore`] restores it.
+/// Returns the state, so that a run within a run can use the variables; [`restore`] restores it.
 pub(super) fn set_aside() -> (usize, bool) {
     POLLED.replace((0, false))
 }

@@ -1,13 +1,13 @@
 //! A hierarchical timing wheel of windows.
 //!
 //! Entries are stored in levels of 128 slots, with one level per 7 bits of the window's number. Each level has a
-//! bitmap, so that sequences of empty windows cost nothing (Varghese and Lauck, "Hashed and hierarchical timing
-//! wheels", SOSP 1987). Adding is O(1). An entry moves down once per level: at most nine times, and at most once if it
-//! is due in the near future.
+//! bitmap, so that skipping empty windows costs no time (Varghese and Lauck, "Hashed and hierarchical timing wheels",
+//! SOSP 1987). Adding is O(1). An entry moves down once per level: at most nine times, and at most once if it is due in
+//! the near future.
 //!
 //! **Entries of one window leave in the order in which they were added.** An entry is added to a slot of a lower level
-//! only while the current window is in the block of that slot. All entries that waited for the block in a higher level
-//! were moved down at the moment the block was entered.
+//! only while the current window is in the block of that slot. Entries that were in a higher level before were moved
+//! down when the block was entered, so they come first.
 
 mod bitmap;
 
@@ -112,7 +112,7 @@ pub(super) trait Due {
     /// Returns the due time in nanoseconds.
     fn time(&self) -> u64;
 
-    /// The length of the pieces in which longer lists are stored; pieces never move and waste no memory. The length is
+    /// The length of the pieces in which longer lists are stored. Pieces never move and waste no memory. The length is
     /// a power of two, or `usize::MAX` for no pieces.
     const PIECE: usize;
 }
@@ -324,8 +324,8 @@ impl<T: Due> Wheel<T> {
         slots.flat_map(Slot::iter).map(Due::time).min()
     }
 
-    /// Returns a window before which no entry is due; `u64::MAX` if there are no entries. It is exact within
-    /// the current block of 128 windows, and otherwise the start of the next block with entries.
+    /// Returns a window before which no entry is due; `u64::MAX` if there are no entries. The result is exact within
+    /// the current block of 128 windows; otherwise it is the start of the next block with entries.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         let Some(Level { occupied, .. }) = self.levels.first() else {

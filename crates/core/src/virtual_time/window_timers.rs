@@ -1,8 +1,8 @@
 //! The timers of the actor being run that are due within the current window.
 //!
-//! Timers for the current instant wait in a queue. Most actors have at most one other timer, so the next timer has a
-//! separate field. Of the remaining timers, those that were set in the order of their due times wait in another queue,
-//! and all others wait in a heap.
+//! Timers for the current instant are in a queue. Most actors have at most one other timer, so the next timer has a
+//! separate field. The remaining timers are in another queue, if they were set in the order of their due times, and
+//! otherwise in a heap.
 
 use super::event::{Head, Kind, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
 use std::cmp::Reverse;

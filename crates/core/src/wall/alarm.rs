@@ -14,8 +14,8 @@ pub(super) enum Alarm {
     Clock(Option<Pending>),
 }
 
-/// A requested wake-up. A spurious wake-up costs less than a new request for every unused time-out, so only a
-/// request that is too late is cancelled.
+/// A requested wake-up. It is cancelled only if it would be too late, because a spurious wake-up costs less than a new
+/// request for every unused time-out.
 pub(super) struct Pending {
     due: Time,
     wake: Wake,
@@ -62,7 +62,7 @@ impl Alarm {
         }
     }
 
-    /// True if the pending alarm can only be judged with the current time.
+    /// True if the current time is needed to decide whether the pending alarm suffices.
     pub(super) fn needs_time(&self) -> bool {
         !matches!(self, Alarm::Clock(None))
     }

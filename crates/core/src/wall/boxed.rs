@@ -1,5 +1,5 @@
-//! The boxed body of an actor, as its poller sees it. Because it is boxed, the code of an actor is compiled once for
-//! all wall-clock executors.
+//! The boxed body of an actor, which executors poll. Because it is boxed, the code of an actor is compiled once for all
+//! wall-clock executors.
 
 use std::pin::Pin;
 

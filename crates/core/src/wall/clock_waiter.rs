@@ -1,9 +1,9 @@
 //! The sleep of the clock thread, which is woken only for work that is due before the end of its sleep.
 //!
-//! The clock thread announces that it is looking, looks at all work, and then sleeps until the first due time. Another
-//! thread adds work under a lock that the clock thread also takes to look, and then checks the announcement. If the
-//! clock thread took the lock first, its announcement is visible: either that it is looking, or the end of its sleep.
-//! If it takes the lock later, it sees the added work.
+//! The clock thread announces that it is looking, checks all work under a lock, and then announces the end of its sleep
+//! and sleeps. Another thread adds work under the same lock, and then reads the announcement. If the clock thread took
+//! the lock before the work was added, the other thread sees the announcement and wakes the clock thread if necessary.
+//! If the clock thread takes the lock later, it sees the added work.
 
 use crate::contract::Time;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -37,8 +37,8 @@ impl ClockWaiter {
         self.until.store(u64::MAX, Relaxed);
     }
 
-    /// Sleeps until `until`, for `pause`, or until earlier work wakes it, which may have happened since the
-    /// announcement.
+    /// Sleeps until `until`, for at most `pause`, or until a thread that adds earlier work wakes it. Such work may have
+    /// been added since the announcement.
     pub(super) fn sleep(&self, until: Time, pause: Duration) {
         let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
         if !*notified {

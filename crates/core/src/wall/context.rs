@@ -85,8 +85,8 @@ impl<F> Make<F> {
 
 /// An actor's view of the run, and its own state: received events, sent messages and timers.
 ///
-/// All events are taken out of the mailbox at once, into `batch`, followed by the due timers; the clock is read once
-/// for the batch. So a flood of messages delays a timer by at most one batch.
+/// All events of the mailbox are moved at once to `batch`, and the due timers are added after them; the clock is read
+/// once for the batch. So a flood of messages delays a timer by at most one batch.
 pub(crate) struct WallContext<M: Message> {
     system: RunHandle<M>,
     /// The part of this actor that others can access.
@@ -190,8 +190,8 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// Returns the due time of a timer. It reads the clock, because handling a batch may have taken longer
-    /// than the timer.
+    /// Returns the due time of a timer. The method reads the clock, because the current batch may already have taken
+    /// longer than the timer.
     fn due(&mut self, after: Duration) -> Time {
         self.looked = self.system.clock.now();
         self.looked.after(after)
@@ -504,7 +504,8 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The right to change the epochs of the counters, which is released however the wait ends.
+/// The exclusive right to change the epochs of the counters. Dropping this value releases the right, however the wait
+/// ends.
 struct Turn<M: Message>(RunHandle<M>);
 
 impl<M: Message> Drop for Turn<M> {

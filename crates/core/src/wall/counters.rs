@@ -6,11 +6,11 @@
 //!
 //! **Settled.** [`Counters::turn`] begins a new epoch; two epochs alternate, and messages sent from then on count under
 //! the new one. The earlier messages are done when the two sums of the old epoch are equal, however many messages are
-//! sent under the new one. `done` is added up first: its messages were counted as sent before, so the sums can only be
-//! equal if every message is done.
+//! sent under the new one. `done` is added up first. Its messages were counted as sent before, so the two sums can be
+//! equal only if every message is done.
 //!
-//! **Nothing left to happen.** [`Counters::scan`] reads all sums. If two scans are equal, nothing was counted between
-//! the end of the first and the beginning of the second, so at that moment the sums are consistent.
+//! **Deadlock.** [`Counters::scan`] reads all sums. If two scans are equal, nothing was counted between the end of the
+//! first and the beginning of the second, so at that moment the sums are consistent.
 
 #[cfg(all(test, loom))]
 mod loom;
@@ -145,7 +145,7 @@ impl Counters {
         self.mine().add(|shard| &shard.busy, 1, Release);
     }
 
-    /// Starts a new epoch and returns the old one. It must not be called again before the old one [is
+    /// Starts a new epoch and returns the old one. Must not be called again before the old epoch [is
     /// settled](Counters::is_settled) or abandoned.
     pub(crate) fn turn(&self) -> u8 {
         (self.epoch.fetch_add(1, AcqRel) & 1) as u8

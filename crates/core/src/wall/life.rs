@@ -1,9 +1,9 @@
 //! The life of an actor: its body is created, polled until it ends, and its remains are handled.
 //!
 //! **Foreign wakers.** A deadlock must not be reported while an actor waits for something outside of the run, for
-//! example a socket. So each body is polled with its own waker, the relay. The contexts of this module's executors
-//! recognise the relay and register the task's own waker instead; anything else that will wake the actor has to keep a
-//! clone of the relay. If no clone exists after a poll, only a message or a timer can wake the actor.
+//! example a socket. So each body is polled with its own waker, the relay. The contexts of the wall-clock executors
+//! recognise the relay and register the task's own waker instead. Any other future that will wake the actor has to keep
+//! a clone of the relay. So if no clone exists after a poll, only a message or a timer can wake the actor.
 
 use super::cell::Cell;
 use super::run_handle::RunHandle;

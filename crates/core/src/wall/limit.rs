@@ -12,8 +12,8 @@ const MAPS_PER_THREAD: u64 = 4;
 /// Returns the number of threads that this process may still start, at most 30,000.
 ///
 /// The system limits threads (`threads-max`, `pid_max`, the process limit of the user) and address ranges
-/// (`max_map_count`). A limit that cannot be read is not applied; in that case the system itself refuses a thread,
-/// which is also an error of the run.
+/// (`max_map_count`). A limit that cannot be read is ignored. If it is exceeded, the system cannot start a thread, and
+/// the run ends with an error.
 pub(crate) fn threads() -> u64 {
     let read = |path: &str| fs::read_to_string(path).ok();
     let number = |path: &str| read(path)?.trim().parse::<u64>().ok();

@@ -2,13 +2,13 @@
 //!
 //! A mailbox has one receiver, which takes out all entries at once, and any number of senders. It guarantees:
 //! - Entries of one sender come out in the order in which they went in.
-//! - It reports that a message found `capacity` others waiting. If the sender waits for capacity, the message is put
-//!   into the mailbox anyway, in order, and the sender is [released](Mailbox::take) when the receiver takes the message
-//!   out. So no sender has to try again, and a thousand senders of a full mailbox cost no more than one.
+//! - A message for a full mailbox is reported as such. If its sender waits for capacity, the message is added to the
+//!   mailbox anyway, in order, and the sender is [released](Mailbox::take) when the receiver takes the message out. So
+//!   no sender has to try again, and a thousand waiting senders cost no more than one.
 //! - Events of the executor, such as the end of an actor, are always accepted.
 //! - A receiver that found no entry is woken by the next one.
-//! - After [`Mailbox::close`] nothing is accepted any more, and nothing that was accepted is lost: it came out, or
-//!   `close` or `push` returns it.
+//! - After [`Mailbox::close`] no entry is accepted any more, and no accepted entry is lost: the receiver has taken it
+//!   out, or `close` or `push` returns it.
 //!
 //! [`System::post`](super::system::System::post) decides what happens to a message that finds the mailbox full.
 //!
@@ -51,7 +51,8 @@ struct Inner<M> {
     waiting: bool,
     /// The waker of the receiver's task.
     task: Option<Waker>,
-    /// The waker to use instead, of a future between the task and the receiver that must learn which future was woken.
+    /// The waker to use instead of the task's waker. It belongs to a combinator, which must learn which of its futures
+    /// was woken.
     receiver: Option<Waker>,
     /// The senders of the messages above the capacity.
     over: Vec<Addr>,
@@ -61,7 +62,7 @@ struct Inner<M> {
 const KEPT: usize = 32;
 
 impl<M> Inner<M> {
-    /// Like [`Mailbox::push`], without waking the receiver.
+    /// Adds messages like [`Mailbox::push`], without waking the receiver.
     #[inline]
     fn put(
         &mut self,
@@ -129,10 +130,10 @@ impl<M> Mailbox<M> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts messages of one sender in, one after the other, each if fewer than `capacity` are waiting or if the sender
-    /// will `wait` for capacity. This takes one lock and one wake-up. Returns the number of messages above the
-    /// capacity, for whose release the sender must wait. The first refused message is returned; those after it stay in
-    /// `row`.
+    /// Adds messages of one sender in order, with one lock and one wake-up. A message is accepted if fewer than
+    /// `capacity` messages are waiting, or if the sender will `wait` for capacity. Returns the number of messages above
+    /// the capacity, for whose release the sender must wait. The first refused message is returned; those after it stay
+    /// in `row`.
     #[inline]
     pub(crate) fn push(
         &self,

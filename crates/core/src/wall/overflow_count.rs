@@ -1,8 +1,8 @@
 //! The number of an actor's messages above the capacity of mailboxes.
 //!
-//! The sender counts a message after it has put it into the mailbox, and the receiver may already have taken it out, so
-//! the number may be negative for a moment. A sender that waits stores its waker first, then reads the number; a
-//! receiver that takes out the last message decrements first, then wakes.
+//! The sender counts a message after it has put the message into the mailbox. The receiver may have taken the message
+//! out before, so the number may be negative for a moment. A sender that waits stores its waker first, then reads the
+//! number; a receiver that takes out the last message decrements first, then wakes.
 
 use crate::sync::{AtomicI32, Ordering};
 use Ordering::{AcqRel, Acquire};
@@ -18,7 +18,7 @@ impl OverflowCount {
         self.0.fetch_add(count as i32, AcqRel);
     }
 
-    /// Removes one message. True if it was the last one; then its sender must be woken.
+    /// Removes one message. Returns true if it was the last one, so that its sender must be woken.
     pub(super) fn release(&self) -> bool {
         self.0.fetch_sub(1, AcqRel) == 1
     }

@@ -1,7 +1,7 @@
 //! A fixed pool of OS threads that runs any number of actors.
 //!
-//! Actors with work are in one run queue, each at most once. A worker takes one, polls it until it waits, and
-//! takes the next. The actor's [`Turn`] decides who may queue it.
+//! Actors that are ready are in one run queue, each at most once. A worker takes an actor from the queue, polls it
+//! until it waits, and takes the next one. The actor's [`Turn`] decides who may queue it.
 
 mod turn;
 
@@ -36,7 +36,7 @@ pub(super) struct Crew {
 /// An entry of the run queue.
 enum Work {
     Poll(Arc<Job>),
-    /// Contains no job; makes a worker check whether it must quit.
+    /// Contains no job, but makes a worker check whether it must end.
     Recheck,
 }
 

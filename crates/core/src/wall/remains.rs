@@ -1,9 +1,9 @@
-//! The remains of an actor that ended during the run.
+//! The data that is left of an actor that ended during the run.
 
 use super::mailbox_entry::MailboxEntry;
 use std::collections::VecDeque;
 
-/// The remains of an actor after its context was dropped.
+/// The data that is left of an actor after its context was dropped.
 pub(crate) struct ActorRemains<M> {
     /// The event that the actor was handling when it panicked; empty if unknown.
     pub(crate) handled: String,

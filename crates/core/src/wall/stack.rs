@@ -1,7 +1,8 @@
 //! Stack sizes of threads that run actors.
 //!
-//! A message is moved several times between a call of `send` and a mailbox, and as often on its way to the receiver;
-//! without optimisation each move uses separate memory. The same applies to a body that begins.
+//! A message is moved several times between a call of `send` and a mailbox, and as often on its way to the receiver.
+//! Without compiler optimisations each move uses separate memory on the stack. The same applies to the body of an actor
+//! that starts.
 
 use super::mailbox_entry::MailboxEntry;
 

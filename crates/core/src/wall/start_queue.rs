@@ -1,9 +1,9 @@
 //! Actors that have received their first message and have not started yet.
 //!
-//! If thousands of actors get their first message in one step, their sender would otherwise create them all, and each
-//! that starts would wake another worker. So they are queued and start together: when [`BATCH`] are queued, when the
-//! step of their sender is over, or at the next check of the clock thread, whichever comes first. Any idle worker
-//! creates a batch: see [`System::begin`](super::system::System::begin).
+//! If thousands of actors got their first message in one step and started at once, their sender would create all of
+//! them, and each start would wake another worker. Instead they are queued and start together: when [`BATCH`] actors
+//! are queued, when the step of their sender is over, or at the next check of the clock thread, whichever comes first.
+//! Any idle worker can create a batch: see [`System::begin`](super::system::System::begin).
 
 use super::thread_slot::{self, SHARDS};
 use crate::contract::Addr;

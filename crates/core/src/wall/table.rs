@@ -1,7 +1,7 @@
 //! An append-only table from addresses to the shared part of actors, which is read without locks.
 //!
-//! Entries are added once, in any order, and never move. They are in buckets of 64, 128, 256, … entries, each allocated
-//! with its first entry, so a look-up loads two words that do not change any more.
+//! Entries are added once, in any order, and never move. They are in buckets of 64, 128, 256, … entries. A bucket is
+//! allocated when its first entry is added, so a look-up reads two words that do not change any more.
 
 use std::sync::OnceLock;
 

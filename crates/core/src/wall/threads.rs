@@ -1,7 +1,7 @@
 //! One OS thread and one mailbox for each actor, for as many actors as the system has threads.
 //!
-//! A thread polls its actor's body, and parks while it waits. The stacks are small ([`STACK`]): they are
-//! reserved, and only the used part takes memory.
+//! A thread polls its actor's body, and parks while the actor waits. Stacks are small ([`STACK`]), and only the used
+//! part of a stack takes memory.
 
 use super::boxed::Life;
 use super::limit;

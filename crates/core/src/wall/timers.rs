@@ -1,8 +1,9 @@
 //! The pending timers of one actor, in the order in which they fire: by due time, then by the order of
 //! setting.
 //!
-//! Waits with a time-out (sleeps, requests) follow each other, so there is one slot for their timer, and a new timer
-//! replaces the timer of an earlier wait. So a million requests that were answered in time leave no timers behind.
+//! An actor has at most one wait with a time-out (a sleep or a request) at a time. So there is one slot for the timer
+//! of such waits, and a new timer replaces the timer of an earlier wait. Therefore a million requests that were
+//! answered in time leave no timers behind.
 
 use crate::contract::{Time, Token};
 use std::cmp::Reverse;

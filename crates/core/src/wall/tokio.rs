@@ -1,10 +1,10 @@
 //! A tokio task per actor, on the run's own runtime with [`Config::workers`] threads, or on a runtime of the
 //! caller.
 //!
-//! The run's own runtime is dropped with all tasks when the run is over. On the caller's runtime the tasks end
-//! by themselves: each is woken, sees that the run is over, and drops its body. The run waits until the last
-//! task has ended. If that takes long, because the runtime is busy or nobody drives it, the run takes the lives
-//! (the futures of the actors) out of the tasks and drops them itself.
+//! The run's own runtime is dropped with all tasks when the run is over. On the caller's runtime the tasks are not
+//! dropped by the runtime: each task is woken, sees that the run is over, and drops its actor's body. The run waits
+//! until the last task has ended. If that takes long, because the runtime is busy or nobody drives it, the run takes
+//! the lives (the futures of the actors) out of the tasks and drops them itself.
 //!
 //! [`Config::workers`]: crate::Config::workers
 

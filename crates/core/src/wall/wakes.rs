@@ -1,7 +1,7 @@
 //! Scheduled wake-ups.
 //!
-//! Nearly all of them are requested and cancelled by the workers that run actors. So each thread has its own deadlines,
-//! whose lock is free unless the clock thread checks them.
+//! The workers that run actors request and cancel nearly all wake-ups. So each thread has its own list of deadlines,
+//! whose lock is free unless the clock thread checks the list.
 
 use super::thread_slot::{self, SHARDS};
 use crate::contract::Time;
@@ -58,8 +58,8 @@ impl Wakes {
         }
     }
 
-    /// Requests a wake-up. At the time `now`, due requests of this thread are woken, because that is cheaper
-    /// for a worker than for the clock thread.
+    /// Requests a wake-up. Also performs this thread's wake-ups that are due at `now`, because this is cheaper for a
+    /// worker than for the clock thread.
     pub(super) fn add(&self, due: Time, now: Time, task: Waker) -> Wake {
         let shard = thread_slot::mine().index;
         let mut deadlines = lock(&self.shards[shard]);

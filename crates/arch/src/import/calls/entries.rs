@@ -43,7 +43,8 @@ impl Search<'_> {
         matches!(self.found.roles[place], Role::Front | Role::Service)
     }
 
-    /// Returns the entry point at a host; `None` if only storage and the like answer there.
+    /// Returns the entry point at a host; `None` if only services that cannot be entry points, such as storage, answer
+    /// there.
     fn entry(&self, system: &System, host: &str, because: &str) -> Option<Entry> {
         let mut targets = self.hosts.routed(system, host, None);
         targets.retain(|(to, _)| self.is_service(*to));
@@ -61,7 +62,8 @@ impl Search<'_> {
         unique(found.collect())
     }
 
-    /// Returns the published ports that let load in: those of front ends, else those that nobody calls, else all.
+    /// Returns the published ports that are entry points: those of front ends; if there are none, those of services
+    /// that no service calls; otherwise all.
     fn ports(&self, system: &mut System) -> Vec<Entry> {
         let ports = self.ways(system, true);
         let is_front = |one: &Entry| {
@@ -91,7 +93,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the services that nobody calls, or the front ends among them.
+    /// Returns the front ends among the services that no service calls; if there are none, all services that no service
+    /// calls.
     fn uncalled(&self, system: &mut System) -> Vec<Entry> {
         let called = self.found.called();
         let all = 0..system.workloads.len();

@@ -1,4 +1,4 @@
-//! Calls that no field shows: to consumers of brokers, and to workloads that nobody calls.
+//! Calls that no field shows: calls to consumers of brokers, and calls to workloads that no other workload calls.
 
 use super::super::role::Role;
 use super::super::system::{System, Workload};
@@ -7,7 +7,8 @@ use super::{Call, Calls, Entry, MOST_CALLS};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-/// Workloads that are connected to a broker and that no workload calls receive its messages.
+/// Adds calls from a broker to its consumers: workloads that are connected to the broker and that no other workload
+/// calls.
 pub(super) fn consumers(system: &mut System, found: &mut Calls) {
     let called: BTreeSet<usize> = found.called().union(&found.entered()).copied().collect();
     for call in &mut found.calls {
@@ -76,7 +77,8 @@ pub(super) fn orphans(system: &mut System, hosts: &Hosts, found: &mut Calls) {
     found.calls.extend(assumed);
 }
 
-/// Returns the entry point of the whole system: media-frontend belongs to media-service, nginx to no service.
+/// Returns the entry point of the complete system: one whose name belongs to no service. For example, media-frontend
+/// belongs to media-service, but nginx belongs to no service.
 fn general(system: &System, entries: &[Entry]) -> Option<usize> {
     let first = |place: usize| system.workloads[place].name.split(['-', '_']).next();
     let mut sharing: HashMap<Option<&str>, usize> = HashMap::new();

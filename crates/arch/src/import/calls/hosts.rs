@@ -14,7 +14,7 @@ pub(in super::super) struct Hosts {
     known: HashMap<String, Vec<usize>>,
     routes: HashMap<String, Vec<usize>>,
     subsets: HashMap<String, Vec<usize>>,
-    /// The first host, in the order of names, behind which a workload is with most others.
+    /// For each workload, the host with the most workloads behind it; of several such hosts, the first by name.
     of: HashMap<usize, String>,
 }
 
@@ -197,7 +197,8 @@ impl Hosts {
         is_pod.then(|| known(second.to_owned())).flatten()
     }
 
-    /// Returns the first host, in the order of names, behind which there is this workload with most others.
+    /// Returns the host with the most workloads of all hosts behind which there is this workload; of several such
+    /// hosts, the first by name.
     pub(super) fn of(&self, workload: usize) -> Option<&str> {
         self.of.get(&workload).map(String::as_str)
     }
@@ -330,7 +331,7 @@ impl Hosts {
 #[derive(Debug, PartialEq)]
 pub(super) struct Candidate<'a> {
     pub(super) name: &'a str,
-    /// True if it is before a port or in an address.
+    /// True if the name is before a port or in an address.
     pub(super) is_sure: bool,
 }
 

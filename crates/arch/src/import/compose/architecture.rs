@@ -175,7 +175,7 @@ fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
 }
 
 impl<'a> Builder<'a> {
-    /// Returns a name; one that is taken gets a suffix.
+    /// Returns an unused name: a suffix is added if the wanted name is taken.
     fn free(&mut self, wanted: &str, ending: &str) -> String {
         let mut name = wanted.to_owned();
         while !self.taken.insert(name.clone()) {

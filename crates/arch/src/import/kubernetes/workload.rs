@@ -218,7 +218,7 @@ pub(in crate::import) fn is_address(name: &str) -> bool {
     !is_own && endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Replaces `$(NAME)` in a text. An error is a text that refers to itself again and again.
+/// Replaces `$(NAME)` in a text. Returns an error if variables refer to each other in a cycle.
 fn dereferenced(
     text: String,
     known: &BTreeMap<String, String>,

@@ -1,4 +1,5 @@
-//! Tests of the way from manifests to a definition, to a patch, and back.
+//! Tests that convert manifests to a definition, change it, make a patch, and import the manifests together with the
+//! patch.
 
 use super::super::{ImportOptions, Imported, import};
 use super::*;

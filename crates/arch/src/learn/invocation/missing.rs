@@ -53,8 +53,8 @@ impl Invocations {
         self.remove(&gone);
     }
 
-    /// Drops requests without their client's span, with all their calls, if requests of their kind usually have a
-    /// caller: these were in progress when the recording began, and would become a wrong entry point.
+    /// Drops requests without a client span, with all their calls, if requests of their kind usually have a caller.
+    /// Such requests were in progress when the recording began, and would wrongly be learned as an entry point.
     pub(super) fn drop_cut_off(&mut self) {
         let mut counts: FxHashMap<(u32, u32), [u64; 2]> = FxHashMap::default();
         for made in &self.all {

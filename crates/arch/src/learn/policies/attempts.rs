@@ -56,7 +56,8 @@ struct Group {
 }
 
 impl Group {
-    /// Finds the attempt that each attempt follows: the one that ended last before, or else the one that began before.
+    /// Finds the attempt that each attempt follows: the attempt that ended last before it began; if there is none, the
+    /// attempt that began before it.
     fn relate(&mut self) {
         self.follows.clear();
         let mut is_followed = vec![false; self.attempts.len()];
@@ -91,12 +92,13 @@ impl Group {
 /// The observations of the calls of one service by another.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    /// The numbers of failures and of successes: all, and those that a further attempt follows.
+    /// Two numbers of failures: all, and those that a further attempt follows. `successes` has the same numbers of
+    /// successes.
     failures: [u64; 2],
     successes: [u64; 2],
     /// The waits before retries, by the number of the retry.
     gaps: Vec<Vec<u64>>,
-    /// The times from an attempt to a further one while it is in flight, for first attempts.
+    /// The times from the start of a first attempt to the start of a further attempt that overlaps it.
     offsets: Vec<u64>,
     /// The durations of first attempts that no further one overlaps.
     alone: Vec<u64>,
@@ -281,7 +283,7 @@ impl Evidence {
     }
 }
 
-/// Returns the value of samples, if they are enough and equal.
+/// Returns the constant value of samples, if there are enough samples and they are nearly equal.
 fn constant(samples: &mut [u64]) -> Option<u64> {
     samples.sort_unstable();
     if samples.len() < LEAST {
@@ -349,7 +351,7 @@ impl Rules {
         (self.retries && self.retried > 0.0).then_some(self.retried)
     }
 
-    /// True if an attempt is a further one of the call of another attempt.
+    /// True if two attempts belong to the same call.
     fn continues(&self, group: &Group, place: usize) -> Option<usize> {
         match group.follows[place] {
             Follows::After(one) => {
@@ -365,7 +367,7 @@ impl Rules {
         }
     }
 
-    /// True if a time-out has ended an attempt before its recorded answer.
+    /// True if the caller had timed out before the recorded answer of an attempt.
     fn is_late(&self, attempt: &Attempt) -> bool {
         let is_hedge = self.overlap.is_some_and(|(_, is_hedge)| is_hedge);
         let timeout = self.timeout.filter(|_| !is_hedge);
@@ -467,7 +469,7 @@ fn groups(invocations: &Invocations, mut each: impl FnMut((u32, u32), &Group)) {
     }
 }
 
-/// Returns what the calls of each pair of services show.
+/// Returns the observations for each pair of services.
 pub(super) fn evidence(invocations: &Invocations) -> Vec<((u32, u32), Evidence)> {
     let mut found: std::collections::BTreeMap<(u32, u32), Evidence> = Default::default();
     groups(invocations, |pair, group| {

@@ -1,8 +1,9 @@
 //! Connections of an instance to a service: a constant maximum of concurrent calls, with waiting.
 //!
-//! Some clients wait for a connection before their span begins, others after. In the first case the concurrency of spans
-//! never exceeds the maximum, and when it falls below, the next call begins at once. In the second case the calls that
-//! find the maximum in flight begin at the server later than others, by the time for which they waited.
+//! Some clients wait for a connection before their span begins, other clients wait within the span. In the first case
+//! the concurrency of spans never exceeds the maximum, and when it falls below the maximum, the next call begins at
+//! once. In the second case, calls that find the maximum number of calls in flight arrive at the server later than
+//! other calls, by the time for which they waited.
 
 use crate::learn::invocation::Invocations;
 use crate::learn::slots::{self, Visit};

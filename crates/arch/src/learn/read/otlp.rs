@@ -20,7 +20,7 @@ pub(super) struct ResourceSpans {
     scopes: Vec<ScopeSpans>,
 }
 
-/// Reads a value; null is the default, as in every JSON of protobuf.
+/// Reads a value. Null means the default, as in all protobuf JSON.
 fn or_default<'de, D, T>(reader: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -212,8 +212,8 @@ fn share(state: &str) -> Option<f64> {
     Some(1.0 - number as f64 / 16f64.powi(threshold.len() as i32))
 }
 
-/// Returns a span's name for the service at the other end: a name, or else an address with its port, because
-/// the port distinguishes the services of one machine.
+/// Returns the name by which a span identifies the service at the other end. If there is no name, this is an address
+/// with its port, because the port distinguishes the services of one machine.
 fn peer(attributes: &[Attribute]) -> Option<String> {
     let mut peers = PEERS.iter().filter_map(|key| text(attributes, key));
     if let Some(name) = peers.clone().find(|peer| !is_address(peer)) {

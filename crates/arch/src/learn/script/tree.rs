@@ -7,7 +7,7 @@ use super::Relations;
 pub(super) struct CallTimes {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// True if its caller waited before it for a connection.
+    /// True if the caller waited for a connection before the call.
     pub(super) is_late: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Returns the tree of steps that make these calls.
+    /// Returns the tree of steps that consists of these calls.
     pub(super) fn of(relations: &Relations, calls: Vec<usize>) -> Series {
         let parts = parts(&calls, |a, b| relations.at_once(a, b));
         let mut blocks: Vec<Block> = parts

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 /// Work below this time, in nanoseconds, is ignored, because it is the error of clocks that count microseconds.
 const NO_WORK: u64 = 2_000;
 
-/// A step with a frequency above this always runs, and a step with a frequency below one minus this never runs.
+/// The frequency above which a step is treated as one that always runs. A step with a frequency below one minus this
+/// value is treated as one that never runs.
 const ALWAYS: f64 = 0.995;
 
 pub(super) struct Writer<'a> {
@@ -18,7 +19,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Converts a list that was begun `begun` times to steps.
+    /// Converts a list of steps, which was run `begun` times, to steps of a definition.
     pub(super) fn series(&self, mut series: Series, begun: u64) -> Vec<StepDefinition> {
         series.share();
         let mut steps: Vec<StepDefinition> = Vec::new();

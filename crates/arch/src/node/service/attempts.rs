@@ -34,8 +34,8 @@ pub(super) struct Calling {
     waiting: u32,
     retries: u8,
     hedges: u8,
-    /// The instances that the latest attempts have asked, at the attempt's number modulo [`MOST_AT_ONCE`]. At most that
-    /// number of attempts are in flight.
+    /// The instances that the latest attempts have asked. The index is the number of the attempt modulo
+    /// [`MOST_AT_ONCE`], which is the maximum number of attempts in flight.
     asked: [Option<u32>; MOST_AT_ONCE],
 }
 

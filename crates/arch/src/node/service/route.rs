@@ -148,14 +148,14 @@ impl Route {
         has_room && self.bucket.as_mut().is_none_or(|bucket| bucket.take(now))
     }
 
-    /// Adds to the budget of retries, because a call begins.
+    /// Adds the share of a call to the budget of retries, because a call begins.
     pub(super) fn earn(&mut self) {
         if let Some((share, burst)) = self.policy.retries.and_then(|retries| retries.budget) {
             self.budget = (self.budget + share).min(burst.max(share));
         }
     }
 
-    /// True if the budget allows a retry; then the retry is deducted.
+    /// Deducts a retry from the budget. Returns false if the budget allows no retry.
     pub(super) fn spend(&mut self) -> bool {
         let is_limited = (self.policy.retries).is_some_and(|retries| retries.budget.is_some());
         if is_limited && self.budget < 1.0 - 1e-9 {
@@ -329,7 +329,7 @@ impl Route {
         }
     }
 
-    /// Releases a connection; `closed` if it was abandoned and not answered.
+    /// Releases a connection. `closed` is true if the attempt was abandoned, so that its connection cannot be reused.
     pub(super) fn disconnect(&mut self, closed: bool) {
         let Some(pool) = self.policy.connections else {
             return;

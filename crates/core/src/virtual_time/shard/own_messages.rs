@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 /// Waiting messages by actor, with the tokens of their timers, in the order in which they were sent.
 ///
-/// The messages are due at the instant at which they were sent. So only the actor being run has such messages, except
-/// while the run is paused.
+/// The messages are due at the instant at which they were sent. So while the run is not paused, only the actor being
+/// run can have such messages.
 pub(super) struct OwnMessages<M> {
     actor: u32,
     waiting: VecDeque<(u32, ScheduledEvent<M>)>,

@@ -11,8 +11,8 @@ use std::ptr::NonNull;
 
 /// Events that a shard's actors have sent, and their timers.
 ///
-/// Events are written through [routes](Route) to memory of this shard, or, while it is [joined](Queues::join)
-/// with others, to memory of the receivers' shards.
+/// Events are written through [routes](Route) to the memory of this shard. While the shard is [joined](Queues::join)
+/// with others, events are written to the memory of the receivers' shards instead.
 pub(in super::super) struct Queues<M> {
     /// The events for each receiver's shard. They are boxed and accessed only through this pointer, because the routes
     /// of joined shards point to them.
@@ -145,8 +145,8 @@ impl<M> Queues<M> {
         unsafe { &raw mut (*outbox).ring[place] }
     }
 
-    /// Adds a chunk to a full or empty buffer. The first event of a window always calls this method, so this is where
-    /// the window is marked as pending.
+    /// Adds a chunk to a full or empty buffer. The first event of a window always needs a chunk, so this method also
+    /// marks the window as pending.
     #[cold]
     #[inline(never)]
     fn grow_buffer(&mut self, to: usize, place: usize) {

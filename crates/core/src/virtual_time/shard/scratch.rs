@@ -5,8 +5,8 @@ use crate::virtual_time::header::Header;
 use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
 use std::ptr::NonNull;
 
-/// A dummy actor header for a shard without a current actor, and memory for an event that is in no buffer. It has a
-/// separate allocation, which is never borrowed together with the shard.
+/// A dummy actor header for a shard without a current actor, and memory for an event that is in no buffer. Both are in
+/// a separate allocation, which is never borrowed together with the shard.
 pub(super) struct Scratch<M>(NonNull<ScratchMemory<M>>);
 
 struct ScratchMemory<M> {
@@ -41,7 +41,7 @@ impl<M> Scratch<M> {
         }
     }
 
-    /// Writes a message as the event. It must be moved out before the next call.
+    /// Writes a message as the event. The message must be moved out before the next call.
     pub(super) fn set_message(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
         // SAFETY: the memory exists as long as `self`, and has the size and alignment of any event. No reference to the
         // event is held.

@@ -163,8 +163,9 @@ impl<M: Message> Shard<M> {
         head.span()
     }
 
-    /// Sends an internal event of the engine from the actor being run. It follows all messages that the actor has sent,
-    /// because it has the number of the last message and a later kind.
+    /// Sends an internal event of the engine from the actor being run. The event comes after all messages that the
+    /// actor has sent, because it has the sequence number of the last message and a kind that is ordered after
+    /// messages.
     pub(in super::super) fn notify(&mut self, kind: Kind, to: u32, parent: u64) {
         let (seq, from) = (self.header().seq, self.turn.me);
         let mut head = Head::new(0, kind, to, from, seq, self.turn.now);

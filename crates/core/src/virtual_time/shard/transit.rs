@@ -6,7 +6,7 @@ use crate::contract::{Addr, Message, Random, Time};
 use crate::network::Route;
 use crate::virtual_time::event::Kind;
 
-/// The minimum number of remembered pairs before those without messages in flight are removed.
+/// The number of stored pairs of actors from which on pairs without messages in flight are removed.
 const LEAST: usize = 1024;
 
 impl<M: Message> Shard<M> {
@@ -47,7 +47,7 @@ impl<M: Message> Shard<M> {
         self.post_in(transit.saturating_add(delay), kind, to, answers, body)
     }
 
-    /// Returns the travel time with which the message does not overtake the last one to this actor.
+    /// Returns the shortest travel time with which the message does not overtake the previous message to this actor.
     fn wait_for_last(&mut self, to: u32, transit: u64) -> u64 {
         let (pair, now) = ((self.turn.me, to), self.turn.now);
         if self.last.len() >= LEAST && self.last.len() == self.last.capacity() {
@@ -75,7 +75,7 @@ impl<M: Message> Shard<M> {
         self.post_in_transit(transit, kind, to, delay, answers, body);
     }
 
-    /// Drops a lost message; its number is used up.
+    /// Drops a lost message, which still uses up a sequence number.
     pub(in super::super) fn lose(&mut self) -> u64 {
         self.counters.lost += 1;
         self.skip(1);

@@ -191,8 +191,7 @@ impl Waits {
         self.own_tokens / QUARTER != self.quarter
     }
 
-    /// Records which of the coming token numbers are still used by timers, so that these numbers are not assigned
-    /// again.
+    /// Records which of the next token numbers are still used by timers, so that these numbers are not assigned again.
     fn note_in_use(&mut self, tokens: impl Iterator<Item = u32>) {
         let given = self.own_tokens;
         self.quarter = given / QUARTER;

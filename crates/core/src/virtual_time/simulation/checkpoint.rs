@@ -113,8 +113,8 @@ impl<M: Message> Simulation<M> {
     }
 
     /// Restores a saved run, with any number of workers, in this process or another. `kinds` must be those of the
-    /// program that saved it. The result equals the result that the saved run would have had, provided the
-    /// configuration is equal except for the workers.
+    /// program that saved it. The result equals the result that the saved run would have had. The configuration must be
+    /// equal, except for the number of workers.
     ///
     /// # Errors
     /// Returns a [`SnapshotError`] if the run cannot be restored.

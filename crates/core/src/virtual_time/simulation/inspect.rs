@@ -84,8 +84,8 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Returns the number of messages that an actor has sent so far, including spawn requests. It can be called after
-    /// the actor's end. The number is the actor's sequence number, so counting has no cost.
+    /// Returns the number of messages that an actor has sent so far, including spawn requests, even if the actor has
+    /// ended. The number is the actor's sequence number, so counting has no cost.
     ///
     /// # Errors
     /// If there is no actor with this address.

@@ -9,14 +9,14 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     factor: f64,
-    /// A time of the run, with a stopwatch that was started at that time.
+    /// A time of the run, and a stopwatch that was started when the run reached this time.
     begun: Option<(Time, Stopwatch)>,
 }
 
 /// The maximum delay for which a run catches up.
 const MOST_BEHIND: Duration = Duration::from_millis(100);
 
-/// The maximum sleep, which is short so that a cancellation is noticed and no window is run late.
+/// The maximum time of one sleep. It is short, so that a cancellation is noticed soon and windows are not late.
 const NAP: Duration = Duration::from_millis(5);
 
 impl Pace {
@@ -46,11 +46,11 @@ impl Pace {
 }
 
 impl<M: Message> Simulation<M> {
-    /// Sets the pace from here on: `Some(2.0)` is twice as fast as the wall clock; `None`, the default, is as fast as
+    /// Sets the pace from now on: `Some(2.0)` is twice as fast as the wall clock; `None`, the default, is as fast as
     /// possible. The result does not depend on the pace.
     ///
-    /// The pace spans calls: if one call was late, the next calls catch up, by at most a tenth of a second. A longer
-    /// pause between calls is not caught up.
+    /// The pace also applies across calls: if one call was late, the next calls catch up, by at most a tenth of a
+    /// second. The time of a longer pause between calls is not made up for.
     ///
     /// # Panics
     /// If the factor is not a positive number.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 type AnyBlueprint<M> = Arc<dyn Blueprint<M, Shard<M>>>;
-/// Reads the parameters of actors and makes their description.
+/// A function that reads the parameters of actors, and returns the description of their population.
 type ReadBlueprint<M> =
     Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError> + Send + Sync>;
 

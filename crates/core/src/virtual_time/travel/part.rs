@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The index has the position of each content, with its length and its CRC-32. So a process that restores some shards
-//! reads only the index and the contents for those shards, and it uses no byte that was not checked.
+//! reads only the index and the contents for those shards, and verifies every byte that it uses.
 
 use super::{CodecError, Input, expect_end, get, put};
 use crate::contract::Spawn;

@@ -4,8 +4,8 @@
 //! event    its label, its cause if it has one, its message if it has one
 //! ```
 //!
-//! Labels are sent as the sixteen bytes that they have in memory. The loops over the events of a buffer are compiled
-//! separately for each way of writing messages, so that writing a message costs no call.
+//! A label is sent as the sixteen bytes that it has in memory. The loops over the events of a buffer are compiled
+//! separately for each form of messages, so that writing a message costs no function call.
 
 use super::codec::{Bodies, InPlace, Serialized};
 use super::{CodecError, Input};

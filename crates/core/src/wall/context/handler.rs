@@ -12,8 +12,8 @@ struct Handler<A: Actor<M>, M: Message> {
     busy: bool,
 }
 
-/// Runs a handler like [`drive`](crate::drive), and finishes it. It is not an `async fn`, because that would store its
-/// arguments twice.
+/// Runs a handler like [`drive`](crate::drive), and finishes it. This function is not an `async fn`, because the future
+/// of an `async fn` would store the arguments twice.
 pub(super) fn handle<A: Actor<M>, M: Message>(
     actor: A,
     cx: WallContext<M>,

@@ -13,8 +13,8 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_millis(1);
 
 impl<M: Message> WallContext<M> {
-    /// Returns the current waker if it is not the task's own: then it belongs to a future between the executor and this
-    /// context that must learn which of several futures was woken.
+    /// Returns the current waker if it differs from the task's own. Such a waker belongs to a combinator between the
+    /// executor and this context, which must learn which of its futures was woken.
     #[inline]
     fn between<'a>(&self, task: &Task<'a>) -> Option<&'a Waker> {
         (!self.cell.is_relay(task)).then(|| task.waker())
@@ -81,8 +81,8 @@ impl<M: Message> WallContext<M> {
         is_over
     }
 
-    /// True if a timer may be due. A timer that is due long after the last reading of the clock cannot be due yet; the
-    /// request for its wake-up reads the clock again.
+    /// True if a timer may be due. A timer that is due long after the last reading of the clock is assumed not to be
+    /// due; the request for its wake-up reads the clock again.
     #[inline]
     fn may_be(&self, due: Time) -> bool {
         self.alarm.needs_time() || due < self.looked.after(SOON)
