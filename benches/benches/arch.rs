@@ -1,6 +1,7 @@
-//! netflixoss under load: simulated messages per second of wall-clock time, on one worker, with and without flows (a
-//! separate thread writes flows); a chain of ten services with timeouts and retries; and a complete run of 6,000
-//! instances, from the definition to the graph.
+//! Benchmarks of architectures. The first one measures netflixoss under load: simulated messages per second of
+//! wall-clock time, on one worker, with and without flows (which a separate thread writes). The second one measures a
+//! chain of ten services with timeouts and retries. The third one measures a complete run of 6,000 instances, from the
+//! definition to the graph.
 //!
 //! The timed part is a complete run, including its output. At a scale of 10,000 %, eight of ten messages introduce
 //! instances to each other; at smaller scales, nearly all messages belong to the load.

@@ -1,5 +1,5 @@
-//! Ten virtual seconds in which pirates chat (timers, name drops and gifts), in events per second of wall-clock time ,
-//! measured from the end of the delivery to the first goodbye.
+//! Measures ten virtual seconds in which pirates chat (timers, name drops and gifts), from the end of the delivery to
+//! the first goodbye, in events per second of wall-clock time.
 //!
 //! `heap` is a simulator with one binary heap of events that runs the same pirates. With a million pirates it simulates
 //! only one virtual second, because ten would take too long.

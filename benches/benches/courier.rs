@@ -1,5 +1,6 @@
-//! The messaging service: durable POSTs of 64 posters, compared with POSTs to a bare axum handler, which reads the body
-//! and stores nothing. A second benchmark measures the latency of one message from its POST to a socket.
+//! Benchmarks of the messaging service. The first one compares durable POSTs of 64 posters with POSTs to a bare axum
+//! handler, which reads the body and stores nothing. The second one measures the latency of one message from its POST
+//! to a socket.
 //!
 //! Server and clients share the process and its cores.
 

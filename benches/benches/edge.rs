@@ -1,9 +1,9 @@
-//! Edges: the cost of sending a point and receiving it again, compared with plain channels.
+//! Measures the time to send a point over an edge and to receive it, compared with other channels.
 //!
 //! All contenders use the same message type and capacity. The sum of the received values is checked. Only contenders
-//! that wait in the same way are compared: threads with the crossbeam channel, `async` code with tokio's. Sending and
-//! receiving alternate within one thread or task. `benches/versus/edges` compares ends on separate threads and tasks
-//! with other channels.
+//! that wait in the same way are compared: blocking threads with the crossbeam channel, `async` code with tokio's
+//! channel. Sending and receiving alternate within one thread or task. `benches/versus/edges` compares ends on separate
+//! threads and tasks with other channels.
 
 use corsair::edge::{self, FanOut, Flavour, Merge, Options, Receiver, Sender};
 use corsair_benches::points::{BATCH, CAPACITY, Check, MANY, Point, point};
@@ -111,7 +111,8 @@ fn one_task(criterion: &mut Criterion) {
     });
 }
 
-/// Sends every point to ten edges, and merges these into one; the time is per point sent to all.
+/// Sends every point to ten edges, and merges the edges again. The reported time is the time for one point and all ten
+/// edges.
 fn fan_out(criterion: &mut Criterion) {
     const WAYS: usize = 10;
     let mut group = group(criterion, "fan_out_to_10_and_merge");

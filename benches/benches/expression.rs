@@ -1,4 +1,4 @@
-//! Conditions of `where`: the number of rows per second that they filter.
+//! Measures how many rows per second the conditions of `where` filter.
 //!
 //! A block has 10,000 rows with a float, an integer and a tag with four possible words. Half of the
 //! rows match, at random, so that a branch on them would be mispredicted. The selected rows are

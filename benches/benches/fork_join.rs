@@ -1,8 +1,8 @@
-//! Fork-join: the cost of a fork that does almost nothing.
+//! Measures the cost of a fork that does almost nothing.
 //!
 //! Every contender halves the same range down to single numbers, or computes the same Fibonacci number, without a
-//! cut-off. The time per element is therefore the time per fork. Tokio tasks and OS threads, which cost hundreds of
-//! times as much, get smaller ranges.
+//! sequential cut-off for small inputs. The time per element is therefore the time per fork. Tokio tasks and OS
+//! threads, which cost hundreds of times as much, get smaller ranges.
 
 #![allow(
     clippy::manual_async_fn,
@@ -67,7 +67,7 @@ fn futures(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
-/// Sums like [`futures`], but each leaf returns `Pending` once.
+/// Adds up a range like [`futures`], but each leaf returns `Pending` once.
 fn waiting(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     async move {
         if low == high {
@@ -192,7 +192,7 @@ fn contend(
     });
 }
 
-/// The sum from 0 to `high`: its input, its result, and its number of forks.
+/// Returns `high`, the sum from 0 to `high`, and the number of forks of this sum.
 const fn sum_to(high: u64) -> (u64, u64, u64) {
     (high, high * (high + 1) / 2, high)
 }

@@ -1,5 +1,4 @@
-//! Pirates that get five messages each and then end, on every executor and on hand-written tokio
-//! tasks.
+//! Measures pirates that get five messages each and then end, on every executor and on hand-written tokio tasks.
 //!
 //! `whole` is the time from before the first actor is created until after the last one has ended. `delivery` is the
 //! time from the FSM's first message until all of its messages have been handled. The rate counts five messages per

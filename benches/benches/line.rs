@@ -1,10 +1,10 @@
-//! The line protocol: reading lines, and converting them to blocks.
+//! Measures reading lines of the line protocol, and converting them to blocks.
 //!
 //! There are 5,000 lines of each of three kinds: the output of a collector on one host (its cores in turn), the output
-//! of a relay (any host), and lines that are as short as possible. `checked` finds all tokens and parses all numbers;
-//! `tokens` also returns every key and value; `blocks` builds columns; `unwanted` is the cost of a point that no task
-//! wants. The crate `influxdb-line-protocol` builds lists of tags and fields. The results of all contenders are
-//! compared before anything is timed.
+//! of a relay (any host), and lines that are as short as possible. `checked` finds all tokens and parses all numbers.
+//! `tokens` also returns every key and value. `blocks` builds columns. `unwanted` measures points that no task selects.
+//! The crate `influxdb-line-protocol` builds lists of tags and fields. The results of all contenders are compared
+//! before anything is timed.
 
 use corsair::Random;
 use corsair_stream::block::{Block, Builder, Data, Origin};

@@ -1,4 +1,4 @@
-//! Bulk marshalling: every strategy, with one to ten times as many workers as there are cores.
+//! Measures bulk marshalling with every strategy, and with one to ten times as many workers as there are cores.
 //!
 //! A run marshals 1,000 generated people into a batch that is reused by all runs. Documents are
 //! compared with those of the serial strategy before anything is timed. The Go counterpart, with

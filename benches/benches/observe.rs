@@ -1,4 +1,4 @@
-//! Observation: the cost for the thread that records, and the rate at which spans are written.
+//! Measures the time that recording costs the recording thread, and the rate at which spans are written.
 //!
 //! A run records messages on one thread, with the clock set to each arrival, and finishes the observer. Each message
 //! has two records, one by its sender and one by its receiver. The number of written spans is checked.

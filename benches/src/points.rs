@@ -13,7 +13,7 @@ pub const BATCH: usize = 64;
 /// A point of 16 bytes, with which the published system measures an edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// The timestamp; every point of a run has another one, from 0.
+    /// The timestamp, which is different for every point of a run; the first is 0.
     pub time: u64,
     /// The value of the point.
     pub value: f64,

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates whose types are written into checkpoints. A package from a registry does not have the sources of these
-/// crates next to it. Then its version takes their place, because every release requires exactly the same version of
-/// these crates.
+/// The crates whose types are written into checkpoints. A package from a registry does not contain the sources of these
+/// crates. In that case the hash is computed from the package's version, because every release requires exactly the
+/// same version of these crates.
 const CRATES: [&str; 5] = ["core", "derive", "serial", "arch", "observe"];
 
 fn main() {

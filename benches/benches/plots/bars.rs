@@ -98,7 +98,7 @@ pub fn fork_join(rows: &[Benchmark]) -> Result<String, Box<dyn Error>> {
     Ok(drawn?)
 }
 
-/// The size of a picture with this many rows.
+/// Returns the size of a picture with this number of rows.
 fn size(rows: usize) -> (u32, u32) {
     (960, (TITLE + ROW * rows as i32 + 16) as u32)
 }

@@ -1,5 +1,5 @@
-//! Compares edges with other channels: one to one and four to one, on threads and tasks, one message at a time and in
-//! batches.
+//! Compares edges with other channels: with one sender and with four senders, on threads and on tasks, one message at a
+//! time and in batches.
 //!
 //! All contenders use the same message type and capacity, and the sum of the received values is checked. Contenders
 //! without batches send one message at a time, and receive buffered messages in the fastest way that they support.

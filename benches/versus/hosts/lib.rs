@@ -1,1 +1,1 @@
-//! The bench `hosts` has its program in `main.rs`; this library exists because a package needs a target.
+//! An empty library: the benchmark `hosts` is in `main.rs`, but cargo requires a target.

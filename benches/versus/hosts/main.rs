@@ -272,7 +272,7 @@ fn memory() -> u64 {
     of_program.filter_map(share).sum()
 }
 
-/// Nine hosts that compute and sleep, on a number of workers.
+/// Runs nine hosts that compute and sleep, on this number of workers.
 fn busy(workers: usize) {
     let workers = NonZeroUsize::new(workers).unwrap();
     let run = simulate(1, workers, |sim: &mut Sim| -> Result<(), Failure> {

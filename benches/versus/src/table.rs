@@ -17,7 +17,7 @@ pub struct Row {
     pub rate: f64,
     /// The time from the start of the process to its end.
     pub whole: Duration,
-    /// Peak memory per pirate, minus the peak of a process with two pirates.
+    /// The peak memory per pirate in bytes, after the peak of a process with two pirates was subtracted.
     pub bytes: f64,
 }
 

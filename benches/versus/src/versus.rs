@@ -1,8 +1,8 @@
-//! `cargo bench --manifest-path benches/versus/Cargo.toml`: corsair and other runtimes side by side.
+//! Compares corsair with other runtimes: `cargo bench --manifest-path benches/versus/Cargo.toml`.
 //!
-//! Each run is a separate process that runs one load once, so its peak memory belongs to a single contender. The
-//! contenders take turns, round after round, so that other load on the machine affects all of them alike; the table has
-//! medians. Every result is checked ([`Run::check`]). All contenders use the system's allocator.
+//! Each run is a separate process that runs one load once, so its peak memory belongs to a single contender. In each
+//! round every contender runs once, so that other load on the machine affects all of them alike. The table has medians.
+//! Every result is checked ([`Run::check`]). All contenders use the system's allocator.
 //!
 //! [`Run::check`]: versus::Run::check
 

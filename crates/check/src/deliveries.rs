@@ -27,11 +27,11 @@ use rustc_hash::FxHashMap;
 /// The guarantees for the messages of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guarantees {
-    /// Every message whose sending was acknowledged is received.
+    /// If true, every message whose sending was acknowledged must be received.
     pub no_loss: bool,
-    /// No receiver gets a message twice, and no two receivers get the same message.
+    /// If true, no receiver may get a message twice, and no two receivers may get the same message.
     pub no_duplicates: bool,
-    /// A receiver gets the messages of a key in the order in which they were sent.
+    /// If true, a receiver must get the messages of a key in the order in which they were sent.
     pub order: bool,
 }
 
@@ -59,7 +59,8 @@ pub struct Deliveries {
     pub duplicates: Vec<usize>,
     /// Receptions of a message that nobody had sent before.
     pub invented: Vec<usize>,
-    /// Messages that were received after a later one: (the earlier message, the later one).
+    /// Pairs of messages that were received in the wrong order: first the message that was sent earlier, then the one
+    /// that was sent later.
     pub reordered: Vec<(usize, usize)>,
 }
 

@@ -8,7 +8,7 @@ use crate::Value;
 /// count as concurrent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation<I, O> {
-    /// The client that called. A client has one operation at a time.
+    /// The number of the client that called the operation. A client has only one operation at a time.
     pub process: u64,
     /// The arguments of the call.
     pub input: I,

@@ -5,8 +5,8 @@
 //! return such that, executed in the order of those instants, all results agree with a sequential
 //! [`Model`]. [`deliveries::check`] decides whether messages were lost, duplicated or reordered.
 //!
-//! Time and memory are bounded by [`Limits`]; a check that reaches a bound returns
-//! [`Verdict::Unknown`] and says which bound it was and how far the check got.
+//! Time and memory are bounded by [`Limits`]; a check that reaches a bound returns [`Verdict::Unknown`] with the bound,
+//! and reports the work that was done.
 //!
 //! ```
 //! use corsair_check::models::{Register, RegisterInput};

@@ -1,8 +1,9 @@
 //! Decides whether a history is linearizable: Wing and Gong's search with Lowe's table of configurations, one object at
 //! a time (P-compositionality: Horn and Kroening, FORTE 2015).
 //!
-//! Two reductions make it fast. A read that can be linearized now is linearized at once, because it changes no
-//! state at any position in the order. Of several equal calls without a return, only the earliest can be the next to take effect.
+//! Two reductions make the search fast. A read that can be linearized now is linearized at once, because it does not
+//! change the state. Of several equal calls without a return, only the earliest is tried as the next operation to take
+//! effect.
 
 mod configurations;
 mod partitions;
@@ -26,7 +27,7 @@ pub struct Limits {
     pub time: Duration,
     /// The maximum memory of the search in bytes, without the history.
     pub memory: usize,
-    /// Threads that check independent objects at once; 0 means one for each core.
+    /// The number of threads that check independent objects in parallel; 0 means one for each core.
     pub threads: usize,
 }
 
@@ -46,7 +47,7 @@ impl Default for Limits {
 pub enum Bound {
     /// The time of [`Limits::time`] has passed.
     Time,
-    /// The memory of [`Limits::memory`] is used up.
+    /// The search reached [`Limits::memory`].
     Memory,
     /// An object has more operations than a search can number: 2^25.
     Operations,
@@ -83,7 +84,7 @@ pub struct Progress {
     pub objects: usize,
     /// The number of completely checked objects.
     pub finished: usize,
-    /// Distinct configurations that the searches have visited.
+    /// The number of distinct configurations that the searches have visited.
     pub configurations: u64,
 }
 
@@ -102,8 +103,7 @@ const FIRST_ROUND: u64 = 1 << 14;
 /// Checks whether the history is linearizable.
 ///
 /// The objects are searched in rounds, so that an object that is hard to check does not delay the violation of another.
-/// Of the first round that finds violations, the violation of the first key is reported, whatever the number of
-/// threads.
+/// If a round finds violations, the violation of the first key is reported, regardless of the number of threads.
 ///
 /// In the worst case the time is exponential in the number of concurrent operations; otherwise it is nearly linear in
 /// the number of operations.

@@ -5,18 +5,17 @@ use crate::{Limits, Model, Operation, Violation};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The memory of a search for a smaller violation, if the whole violation is found with it. Parts that need more are
-/// left in, because few of them are worth the time.
+/// The memory of a search for a smaller violation, provided that the complete violation can be found within this
+/// memory. Operations whose removal needs a larger search are not removed, because the time is rarely worth the result.
 const MEMORY: usize = 8 << 20;
 
 /// Reduces a violation to the operations that cause it, and returns them in the order of their
 /// calls.
 ///
-/// Only operations whose removal cannot hide a valid order are removed, so the result proves that
-/// the whole history is not linearizable. It removes everything after the first return that
-/// completes the violation, operations that change nothing, and [groups](Model::group) that the
-/// violation does not need. Each remaining operation is necessary, unless `limits.time` ended the
-/// work first.
+/// Only operations whose removal cannot hide a valid order are removed, so the result proves that the whole history is
+/// not linearizable. The function removes everything after the first return that completes the violation, operations
+/// that do not change the state, and [groups](Model::group) that are not needed for the violation. Each remaining
+/// operation is necessary, unless `limits.time` ended the work first.
 pub fn smallest_violation<M: Model>(
     model: &M,
     history: &[Operation<M::Input, M::Output>],

@@ -1,4 +1,4 @@
-//! A violation as a timeline: a row for each process, a bar for each operation.
+//! Draws a violation as a timeline, with a row for each process and a bar for each operation.
 
 use crate::linearizability::{SearchResult, search_one};
 use crate::model::join;
@@ -87,7 +87,8 @@ pub fn text<M: Model>(
     text
 }
 
-/// Ranks of the times, so that a long wait is drawn no wider than a short one.
+/// The columns of a timeline, which are the ranks of the times, so that a long wait is not drawn wider than a short
+/// one.
 struct Columns {
     ranks: BTreeMap<u64, usize>,
 }

@@ -15,7 +15,7 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Services that are separate programs, and the packages that build them.
+/// The subcommands that are separate programs, and the packages that build these programs.
 const PROGRAMS: [(&str, &str); 2] = [("stream", "corsair-stream"), ("courier", "corsair-courier")];
 
 /// Runs the command with these arguments, without the program's name.

@@ -1,9 +1,10 @@
 //! Completion scripts, and the values that they complete: architectures, services, fields of definitions, flags in files.
 //!
 //! The scripts contain the flags and subcommands, as clap writes them. Other values depend on the files of the user's
-//! directory, so the scripts of bash, zsh and fish ask `corsair __complete WORDS`, where the last word is the one to
-//! complete. The answer is a line for each candidate: the complete word, a tab, and a line about the word. A candidate
-//! that ends in `.`, `=` or `:` can be continued. Without candidates the rest of the script answers.
+//! directory. For these values the scripts of bash, zsh and fish run `corsair __complete WORDS`, where the last word is
+//! the one to complete. The output has a line for each candidate: the complete word, a tab, and a description of the
+//! word. A candidate that ends in `.`, `=` or `:` can be continued. If there are no candidates, the rest of the script
+//! completes the word.
 
 mod words;
 
@@ -17,10 +18,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use words::Line;
 
-/// The word with which the scripts call the command.
+/// The hidden subcommand that the scripts call.
 pub const WORD: &str = "__complete";
 
-/// A word that can be typed, and a line about it.
+/// A word that can be typed, and a description in one line.
 type Candidate = (String, String);
 
 /// Returns the completion script of a shell.
@@ -121,7 +122,7 @@ enum Kind {
     Find,
     Host,
     Kv,
-    /// A measure of requests, or of a kind of them.
+    /// A measure of all requests, or of one kind of requests.
     Measure,
     Slo,
 }

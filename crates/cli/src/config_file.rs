@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! Files that spigo has written can be read too; see [`spigo`].
+//! Files that spigo has written can be read, too: the module [`spigo`] converts them.
 //!
 //! `-config NAME` reads `json/NAME_conf.json` in the directory of `--out`, or else `json_arch/NAME_conf.json`. If NAME
 //! contains a slash or ends in `.json`, it is a path. `-saveconfig` writes `json/<arch>_conf.json`, `-saveconfig NAME`

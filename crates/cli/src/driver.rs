@@ -7,8 +7,8 @@ use corsair::{Snapshot, SnapshotError};
 use corsair_observe::Recorder;
 use corsair_observe::run::{DriveError, Finished, Run, Workload};
 
-/// Executes workloads. A workload passes itself to the driver, and receives its totals, regardless of the processes in
-/// which its actors ran.
+/// Executes a workload, in one or several processes. The workload is passed to the driver, and gets back its totals,
+/// regardless of the processes in which its actors ran.
 pub trait Driver {
     /// Returns true in the process that writes the files of the run and prints its summary.
     fn is_first(&self) -> bool;

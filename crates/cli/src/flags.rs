@@ -30,7 +30,7 @@ pub struct Flag {
     pub help: &'static str,
     /// True if the result of a run, or its output files, depend on the flag.
     pub shapes: bool,
-    /// Set if architectures of services use the flag and fsm ignores it.
+    /// The warning if the flag is used with fsm; `None` if the flag has an effect on fsm.
     pub services_only: Option<ServicesOnly>,
 }
 

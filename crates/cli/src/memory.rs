@@ -11,7 +11,7 @@ pub const PIRATE: u64 = 200;
 /// Returns an error if the machine has too little memory for a population.
 ///
 /// # Errors
-/// Says how much memory is needed and available, and how many pirates would fit.
+/// Returns an error with the needed and the available memory, and the number of pirates that would fit.
 pub fn check(executor: Executor, population: u32) -> Result<()> {
     match available_memory() {
         Some(available) => check_within(available, executor, population),
@@ -42,7 +42,7 @@ fn check_within(available: u64, executor: Executor, population: u32) -> Result<(
 /// Returns an error if the machine has too little memory for an architecture.
 ///
 /// # Errors
-/// Says how much memory is needed and available.
+/// Returns an error with the needed and the available memory.
 pub fn check_architecture(instances: u32, connections: u64) -> Result<()> {
     match available_memory() {
         Some(available) => check_connections(available, instances, connections),

@@ -8,9 +8,10 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 /// The purpose of a [`Command`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To parse arguments that [`normalise`](crate::flags::normalise::normalise) has brought into one spelling.
+    /// The parser reads arguments, which [`normalise`](crate::flags::normalise::normalise) has converted to one
+    /// spelling.
     Parse,
-    /// To describe the flags in help, man page and completions, without Go's `=true` and `=false` after switches.
+    /// The parser is used to generate help, man page and completions, without Go's `=true` and `=false` after switches.
     Describe,
 }
 

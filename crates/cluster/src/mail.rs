@@ -55,8 +55,8 @@ type From = (usize, Vec<u8>);
 pub(crate) struct Inbox([Option<SyncSender<From>>; TOPICS.len()]);
 
 impl Inbox {
-    /// Returns the receiver of a topic's messages, each with the number of its sending process. The receiver ends with
-    /// the inbox. Messages of a topic without a receiver are dropped.
+    /// Returns the receiver of a topic's messages, each with the number of its sending process. The receiver ends when
+    /// the inbox is dropped. Messages of a topic without a receiver are dropped.
     pub(crate) fn receiver(&mut self, topic: Topic) -> Receiver<From> {
         let (sender, receiver) = sync_channel(WAITING);
         self.0[topic as usize] = Some(sender);

@@ -27,7 +27,7 @@ pub struct ExchangeCost {
     pub byte: f64,
 }
 
-/// Measures exchanges between this process and one other; both have to call it.
+/// Measures exchanges between this process and one other process. Both processes must call this function.
 ///
 /// # Errors
 /// [`ClusterError::Mpi`] if there are not two processes.

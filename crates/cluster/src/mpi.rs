@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 const LONGEST: usize = 1 << 28;
 /// The number of polls for messages before a process yields to other threads.
 const SPINS: u32 = 1000;
-/// The polling time before a process starts to sleep between polls, and the length of a sleep.
+/// The time for which a process polls before it starts to sleep between polls. The next constant is the length of a
+/// sleep.
 const PATIENCE: Duration = Duration::from_millis(5);
 const SLEEP: Duration = Duration::from_micros(100);
 

@@ -1,5 +1,5 @@
-//! The core's guarantees as tests: the behaviour that all executors share, and the additional
-//! guarantees of virtual time.
+//! Tests of the core's guarantees: the behaviour that all executors share, and the additional guarantees of virtual
+//! time.
 //!
 //! The tests are a separate package so that the core is compiled with optimisations, but the hundreds of scenarios,
 //! each compiled for four executors, are not. `cargo test -p corsair-conformance --test suite wall::faults` runs some

@@ -1,5 +1,4 @@
-//! Durable POSTs compared with POSTs that store nothing: the same client and bodies, in alternating
-//! rounds.
+//! Compares durable POSTs with POSTs that store nothing, with the same client and bodies, in alternating rounds.
 
 use crate::client::{ClientError, Http};
 use crate::crowd::Crowd;

@@ -1,4 +1,4 @@
-//! Measures the effect of users who post to thousands on another user.
+//! Measures how users who post to thousands of recipients affect another user.
 
 use crate::client::{ClientError, Http, Login, Socket};
 use crate::crowd::Crowd;

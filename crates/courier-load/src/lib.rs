@@ -1,9 +1,9 @@
 //! A load generator for the messaging service: users who post, users who listen, and the measured
 //! times. [`client`] connects them to a node.
 //!
-//! Each message has two latencies: from its POST to the answer, and from its POST to its arrival at
-//! a recipient's socket. With a rate the load is an open loop: both times count from the *intended*
-//! time of the POST, so that a server that stalls is not flattered by clients that wait for it.
+//! Each message has two latencies: from its POST to the answer, and from its POST to its arrival at a recipient's
+//! socket. With a rate the load is an open loop: both times count from the *intended* time of the POST, so that the
+//! latencies of a server that stalls are not hidden by clients that wait for it.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! Exact times of an open-loop schedule.
 //!
-//! A timer of the runtime fires at the next whole millisecond, which would be counted as latency. Instead, a dedicated
-//! thread sleeps until each POST is due, with the few dozen microseconds of error that the system allows, and wakes the
-//! worker that makes the POST.
+//! A timer of the async runtime fires only at whole milliseconds, and this delay would be counted as latency. Instead,
+//! a dedicated thread sleeps until each POST is due, with an error of a few dozen microseconds, and wakes the worker
+//! that makes the POST.
 
 use crate::LoadError;
 use std::time::Duration;

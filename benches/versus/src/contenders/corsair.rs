@@ -1,9 +1,9 @@
 //! corsair: an unmodified [`corsair::fsm`](::corsair::fsm) with a talk of no duration, on all executors of corsair.
 //!
-//! Its pirates draw their own random numbers, and begin when their first message arrives, so their creation is part of
-//! the delivery; each also sets a timer to chat. Every message has its sender and a number. The measured time includes
-//! all of this work, although the other contenders do none of it. The time of sending and the trace of a message are
-//! stored only on request, and they are not requested here.
+//! corsair's pirates do work that the other contenders do not do, and the measured time includes this work. Pirates
+//! draw their own random numbers. They start when their first message arrives, so creating them is a part of the
+//! delivery. Each pirate sets a timer to chat. Every message contains its sender and a number. The send time and the
+//! trace of a message are stored only on request, and are not stored here.
 
 use super::{Contender, cores};
 use ::corsair::fsm::{self, Form, Fsm, Watch};

@@ -16,14 +16,14 @@ pub(crate) enum SearchResult {
         longest: Vec<usize>,
         blocked: usize,
     },
-    /// Stopped at a bound, or because the result is no longer needed.
+    /// The search stopped at a bound, or because its result is no longer needed.
     Stopped(Option<Bound>),
 }
 
 /// The number of steps between two checks of the bounds.
 const STEPS: u64 = 1024;
 
-/// The number of following returns for which the search checks that their results can still be reached.
+/// The number of next returns for which the search checks that the recorded result is still possible.
 const AHEAD: usize = 4;
 
 /// The index that stands for no entry.

@@ -266,7 +266,7 @@ fn cells(row: [String; 8]) -> Vec<Cell> {
         .collect()
 }
 
-/// The end of the row of a load that is too high.
+/// The text at the end of the row of a load that is too high.
 const TOO_MUCH: &str = "  too much";
 
 fn row(point: &Point, before: Option<Cell>) -> String {

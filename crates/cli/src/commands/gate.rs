@@ -1,4 +1,5 @@
-//! `corsair gate`: whether a change of manifests or of a definition keeps the objectives, for a pull request.
+//! `corsair gate`: decides for a pull request whether a system still meets its objectives after a change of its
+//! manifests or its definition.
 
 use crate::arch::source;
 use crate::commands::variants::{self, flagged};
@@ -184,8 +185,8 @@ fn read(
     Ok(Side { side, topology })
 }
 
-/// Returns the rules with the given objectives, or else with the objectives of load tests. Errors always have a
-/// limit, because requests that fail at once are fast.
+/// Returns the rules with the given objectives or, if none are given, with the objectives of the load tests. Errors
+/// always have a limit, because requests that fail at once are fast.
 fn rules(args: &GateArgs, changed: &GateSide) -> Result<GateRules> {
     let mut slos = args.slos.clone();
     if slos.is_empty() {

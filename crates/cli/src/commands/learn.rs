@@ -25,7 +25,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of resampled recordings if the flag is absent, and the maximum number of spans for that.
+/// The number of resampled recordings if the flag is absent. `MOST_SPANS` is the number of spans above which the
+/// default is 0.
 const RESAMPLES: usize = 20;
 const MOST_RESAMPLED: usize = 200_000;
 

@@ -1,4 +1,4 @@
-//! `corsair maelstrom -w WORKLOAD`: Jepsen's Maelstrom, with the flags of the original.
+//! `corsair maelstrom -w WORKLOAD`: runs the workloads of Jepsen's Maelstrom, with the flags of the original.
 
 use crate::console::Console;
 use crate::interrupt;

@@ -1,4 +1,4 @@
-//! `corsair stability`: where a system is stable, degraded or metastable, over load and another quantity.
+//! `corsair stability`: maps where a system is stable, degraded or metastable, by load and another quantity.
 
 use crate::commands::variants;
 use crate::console::Console;

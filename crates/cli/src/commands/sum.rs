@@ -1,5 +1,5 @@
-//! `corsair sum`: adds up a range of numbers. Each range is halved until single numbers remain, with a process for both
-//! halves of every range.
+//! `corsair sum`: adds up a range of numbers. Each range is divided into two halves, which are added up in parallel,
+//! until single numbers remain.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};

@@ -67,7 +67,7 @@ pub fn run_or_merge(matches: &ArgMatches) -> Result<()> {
     }
 }
 
-/// Makes the missing runs.
+/// Executes the missing runs.
 ///
 /// # Errors
 /// If the flags, the definition or the file are invalid.

@@ -18,7 +18,7 @@ pub struct Line {
     pub before: String,
     /// The part of the value that is already typed.
     pub typed: String,
-    /// The values that the parser lists, with a line about each.
+    /// The values that the parser lists, each with a description in one line.
     pub listed: Vec<(String, String)>,
     given: HashMap<String, String>,
 }

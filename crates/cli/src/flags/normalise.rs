@@ -169,8 +169,8 @@ fn joined(body: &str) -> Option<DashedArgument<'_>> {
 
 /// Returns true if `next`, which follows `flag`, is the value of `flag` rather than another flag.
 ///
-/// Go takes any argument as the value. Here, a known flag is not a value, so that the error says that the value is
-/// missing; but `-5` is a value, so that the error is about the number.
+/// Go takes any argument as the value. Here a known flag is not taken as a value, so that the error says that the value
+/// is missing. But `-5` is taken as a value, so that the error is about the number.
 fn is_value(flag: &Flag, next: &OsString) -> bool {
     let Some(next) = next.to_str() else {
         return true;

@@ -1,4 +1,4 @@
-//! `corsair capacity --variants`: shows how much the randomness of learned definitions affects the capacity.
+//! `corsair capacity --variants`: shows how much the uncertainty of learned definitions affects the capacity.
 
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::Config;

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The maximum size of an answer in bytes, and the number of traces in one.
+/// The maximum size of an answer in bytes. The next constant is the maximum number of traces in an answer.
 const MOST_BYTES: u64 = 256 << 20;
 const PAGE: usize = 1_500;
 
@@ -62,7 +62,8 @@ struct Services {
     data: Option<Vec<String>>,
 }
 
-/// Reads the traces of services. If an answer is full, the rest of its time is asked for again.
+/// Reads the traces of services. If an answer has the maximum number of traces, the remaining time range is requested
+/// again.
 ///
 /// # Errors
 /// If Jaeger does not answer, answers with an error, or knows none of the services.

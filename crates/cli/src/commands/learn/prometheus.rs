@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The maximum size of an answer in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The number of points of a range, and the least time between them.
+/// The number of points of a range. The next constant is the minimum time between two points.
 const POINTS: u32 = 60;
 const LEAST_STEP: Duration = Duration::from_secs(5);
 

@@ -1,7 +1,7 @@
 //! An OTLP receiver: HTTP with protobuf or JSON, and gRPC, each optionally compressed with gzip, on one port.
 //!
-//! Everything from outside is bounded: connections, the time of a request, bodies one by one and together, before and after
-//! decompression, and the traces that are kept ([`Reservoir`]).
+//! All external input is bounded: the number of connections, the time of a request, the size of each body and of all
+//! bodies together (before and after decompression), and the number of traces that are kept ([`Reservoir`]).
 
 use anyhow::{Context, Result, anyhow};
 use axum::Router;
@@ -36,7 +36,7 @@ use tokio::sync::Semaphore;
 use tonic::codec::CompressionEncoding;
 use tower::ServiceExt;
 
-/// The standard ports of OTLP: over HTTP, and over gRPC.
+/// The standard port of OTLP over HTTP. The next constant is the standard port of OTLP over gRPC.
 const HTTP: u16 = 4318;
 const GRPC: u16 = 4317;
 
@@ -56,7 +56,7 @@ const REQUEST: Duration = Duration::from_secs(30);
 /// The time after which an HTTP/1 connection without a request is closed, and the interval of HTTP/2 pings.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// The pause after the system has refused a connection, for example because there are too many open files.
+/// The pause after accepting a connection has failed, for example because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A receiver of spans.
@@ -72,7 +72,8 @@ pub struct Receiver {
 struct Collector(Arc<Mutex<Reservoir>>);
 
 impl Receiver {
-    /// Starts to listen. On the standard port of HTTP, the standard port of gRPC is opened, too.
+    /// Starts listening. If the port is the standard port of OTLP over HTTP, the standard port for gRPC is opened as
+    /// well.
     ///
     /// # Errors
     /// If an address cannot be used.
@@ -102,7 +103,7 @@ impl Receiver {
         })
     }
 
-    /// Returns the addresses on which it listens.
+    /// Returns the addresses on which the receiver listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -113,7 +114,7 @@ impl Receiver {
         (reservoir.received(), reservoir.traces())
     }
 
-    /// Stops to listen, and returns what was received.
+    /// Stops listening, and returns the received traces.
     pub fn finish(self) -> Reservoir {
         self.runtime.shutdown_timeout(Duration::from_secs(2));
         std::mem::replace(&mut *self.reservoir.lock(), Reservoir::new(1))
@@ -312,7 +313,7 @@ impl Collector {
         self.add_request(&request)
     }
 
-    /// Adds spans by way of OTLP/JSON, so that all encodings are read by the same code.
+    /// Converts a request to OTLP/JSON and adds its spans, so that all encodings are read by the same code.
     fn add_request(&self, request: &ExportTraceServiceRequest) -> Result<(), String> {
         let text = serde_json::to_vec(request).map_err(|error| error.to_string())?;
         self.add(&text)

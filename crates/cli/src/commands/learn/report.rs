@@ -18,7 +18,7 @@ struct Report {
     definition: Box<RawValue>,
 }
 
-/// The names of quantities that are times end with these words.
+/// Words with which the names of times end.
 const TIMES: [&str; 6] = [
     "work",
     "timeout",
@@ -28,7 +28,7 @@ const TIMES: [&str; 6] = [
     "processor",
 ];
 
-/// The number of pairs of services whose unseen policies are printed.
+/// The maximum number of pairs of services whose unseen policies are printed.
 const MOST_UNSEEN: usize = 5;
 
 /// Prints one JSON object.

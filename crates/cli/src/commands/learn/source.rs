@@ -1,4 +1,4 @@
-//! The source of spans: files, Jaeger, or services that send them.
+//! The source of spans: files, the query API of Jaeger, or services that send spans.
 
 use super::{LearnArgs, jaeger};
 use crate::console::Console;
@@ -55,7 +55,7 @@ impl Source<'_> {
         recording
     }
 
-    /// Returns the source for the description of the definition.
+    /// Returns a description of the source, for the learned definition.
     pub fn shown(&self) -> String {
         match self {
             Source::Files(files) => {
@@ -87,7 +87,7 @@ mod listen {
     use std::net::SocketAddr;
     use std::time::{Duration, Instant};
 
-    /// The interval at which the end of a recording is noticed.
+    /// The interval at which the receiver checks whether the recording should end.
     const TICK: Duration = Duration::from_millis(50);
 
     /// The interval of reports.

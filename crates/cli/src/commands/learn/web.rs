@@ -1,4 +1,4 @@
-//! JSON from other systems by HTTP GET, with limits of time and size.
+//! A client that gets JSON from other systems by HTTP GET, with limits of time and size.
 
 use anyhow::{Result, anyhow, bail};
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Web {
         Ok(Web { agent, flag, base })
     }
 
-    /// Returns the body of the answer to `GET path?query`, up to a number of bytes.
+    /// Returns the body of the answer to `GET path?query`.
     ///
     /// # Errors
     /// If there is no answer, its status is not a success, or it is too long.

@@ -1,6 +1,6 @@
 //! The costs of strategies: time, throughput, allocations.
 //!
-//! All subjects take turns, with a short burst of runs each, until the time limit. The median time of a run is
+//! The subjects are run alternately, each with a short burst of runs, until the time limit. The median time of a run is
 //! reported. If the machine is slower for some time, all subjects are slower, so ratios within one table are more
 //! reliable than the times themselves. Allocations are counted in separate runs.
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The number of warm-up runs, which are not measured: buffers grow and pools start.
+/// The number of warm-up runs, in which buffers grow and pools start. These runs are not measured.
 const WARM_UP: usize = 20;
 
 /// The number of runs of one subject before the next subject has its turn.
@@ -39,7 +39,7 @@ pub enum MeasureError {
     },
 }
 
-/// One run: marshals everything and returns the number of bytes.
+/// A run, which marshals all values and returns the number of bytes.
 type Run<'a> = Box<dyn FnMut() -> Result<usize, MarshalError> + 'a>;
 
 /// The subject of a measurement: values that are marshalled in one particular way.

@@ -22,7 +22,7 @@ const SOME_TALK: Duration = Duration::from_secs(1);
 /// The bytes of an event in a batch: its label and a small message.
 const EVENT_BYTES: f64 = 21.0;
 
-/// A run, described by the work between two barriers.
+/// A model of a run: its work between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Model {
     events: f64,
@@ -153,8 +153,7 @@ struct Machines {
 }
 
 impl Machines {
-    /// Returns the time of an exchange between a number of machines in seconds, without the time for transferring the
-    /// bytes.
+    /// Returns the duration in seconds of an exchange without bytes between this number of machines.
     fn meeting(&self, hosts: f64) -> f64 {
         let peers = hosts - 2.0;
         self.cost.window.as_secs_f64()

@@ -1,8 +1,8 @@
 //! Bounded least squares by the Levenberg–Marquardt method.
 //!
 //! The three parameters must not be negative. If the best value of a parameter would be negative, the parameter is held
-//! at 0, and the others are fitted again. Of the four cases (α and β each free or held), the best allowed one wins; of
-//! equally good cases, the simplest wins.
+//! at 0, and the others are fitted again. Of the four cases (α and β each free or held), the valid case with the
+//! smallest error is used; of equally good cases, the simplest.
 
 use super::law::{LEAST, MOST, Point, Usl, UslError};
 
@@ -10,8 +10,8 @@ use super::law::{LEAST, MOST, Point, Usl, UslError};
 type Three = [f64; 3];
 
 /// The fraction of the sum of squared throughputs that an additional parameter must explain; otherwise the parameter
-/// fits noise. For example, without this limit a straight line with rounded values could get a peak at a load of
-/// millions.
+/// only fits noise. Without this limit, for example, the fit to rounded values of a straight line could have a peak at
+/// a load of millions.
 const NOISE: f64 = 1e-10;
 
 /// The maximum number of steps; a fit takes about ten.

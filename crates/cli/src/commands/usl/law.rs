@@ -30,7 +30,7 @@ pub struct Usl {
     pub alpha: f64,
     /// Coherency, β; at least 0.
     pub beta: f64,
-    /// The fraction of the variance that the law explains; at 1 it explains everything.
+    /// The fraction of the variance of the throughputs that the law explains; 1 is a perfect fit.
     pub r_squared: f64,
 }
 
