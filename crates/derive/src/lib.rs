@@ -8,8 +8,8 @@ mod plain;
 
 use proc_macro::TokenStream;
 
-/// Implements [`Message`](../corsair/trait.Message.html): a kind for each variant, named after the variant, and a
-/// fingerprint of all fields. The trait's documentation describes the attributes.
+/// Implements [`Message`](../corsair/trait.Message.html). Each variant gets a kind with the variant's name, and the
+/// fingerprint covers all fields. The trait's documentation describes the attributes.
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
@@ -18,8 +18,8 @@ pub fn derive_message(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Implements [`Kind`](../corsair/trait.Kind.html) for a state that is plain data, with the name in `#[kind(name =
-/// "...")]`.
+/// Implements [`Kind`](../corsair/trait.Kind.html) for an actor's state that is plain data. The attribute `#[kind(name
+/// = "...")]` sets the name of the kind.
 #[proc_macro_derive(Kind, attributes(kind))]
 pub fn derive_kind(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
@@ -37,7 +37,7 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// A test that runs a simulation of hosts, `#[corsair_host::test]`: its function takes `sim: &mut Sim`.
+/// Marks a test that runs a simulation of hosts: `#[corsair_host::test]`. The test's function takes `sim: &mut Sim`.
 ///
 /// | argument | meaning | default |
 /// |---|---|---|

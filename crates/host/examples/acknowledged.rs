@@ -1,4 +1,4 @@
-//! A service that acknowledges writes, tested with power losses that show which writes it loses.
+//! Tests a service that acknowledges writes. Power losses show which acknowledged writes the service loses.
 //!
 //! ```sh
 //! cargo run -p corsair-host --example acknowledged -- nothing    # loses lines
@@ -27,9 +27,9 @@ enum Level {
     Nothing,
     /// Syncs the file before it acknowledges.
     File,
-    /// Syncs the directory after it has created the file.
+    /// Also syncs the directory after the service has created the file.
     Directory,
-    /// Removes, at its start, the incomplete line that a power loss has left.
+    /// Also removes, when the service starts, the incomplete line that a power loss has left.
     Repaired,
 }
 

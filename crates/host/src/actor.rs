@@ -1,8 +1,8 @@
-//! A host without a process: an async body within the engine, with sockets to all other hosts.
+//! A host without a process: an async function (its body) that the engine runs, with sockets to all other hosts.
 //!
-//! Such a host costs a few hundred bytes and no process, so a simulation can have ten thousand clients of one real
-//! server. Its connections use the TCP of the simulated kernel ([`crate::tcp`]), so a real program notices no
-//! difference.
+//! Such a host takes only a few hundred bytes, so a simulation can have ten thousand clients of one real server. The
+//! host's connections use the TCP of the simulated kernel ([`crate::tcp`]), so a real program at the other end notices
+//! no difference.
 
 mod net;
 mod socket;
@@ -22,10 +22,10 @@ use std::pin::Pin;
 use std::time::Duration;
 use tasks::{Progress, Tasks};
 
-/// The future of an actor's body. Its output is `None`, or the reason of a failure.
+/// The future of an actor's body. The output is `None`, or the reason of a failure.
 pub(crate) type Running = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
 
-/// Creates the future of an actor's body, at each start.
+/// Creates the future of an actor's body at each start of the host.
 pub(crate) type Body = Box<dyn Fn(Net) -> Running + Send + Sync>;
 
 /// The actor of a host that runs a body.
@@ -37,7 +37,7 @@ pub(crate) struct Native {
     timer: Option<TimerHandle>,
     starts: u32,
     settings: Settings,
-    /// True while the body stands still, and only its sockets work.
+    /// True while the host is paused: the body is not polled, but its sockets still work.
     is_paused: bool,
 }
 
@@ -74,7 +74,7 @@ impl Native {
         self.run(cx);
     }
 
-    /// Ends the body, and drops everything that it has spawned, including its sockets.
+    /// Ends the body, and drops the futures that the body has spawned and all sockets.
     fn end(&mut self, state: HostState, why: Option<&str>) {
         if let (Some(net), Some(why)) = (&self.net, why) {
             net.log_error(why);

@@ -1,7 +1,8 @@
 //! The arguments of a host's program.
 //!
-//! Programs read their arguments at the place where the system put them when the process was started, so the arguments
-//! of a host are written to that place. The process is started with padding arguments, so that there is enough space.
+//! A program reads its arguments from the memory into which the system wrote them when the process was started. So the
+//! arguments of a host are written to this memory. The process is started with padding arguments, so that the memory is
+//! large enough.
 #![allow(unsafe_code, reason = "writes the arguments of the process")]
 
 use crate::world::HostSpec;
@@ -17,7 +18,7 @@ const PADDING: &str = "--corsair-host-padding";
 static COUNT: AtomicI32 = AtomicI32::new(0);
 static ARGUMENTS: AtomicPtr<*mut c_char> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Stores the location of the arguments. The C library calls it before `main`.
+/// Stores the location of the arguments. The C library calls this function before `main`.
 extern "C" fn remember(count: c_int, arguments: *mut *mut c_char, _: *const *const c_char) {
     COUNT.store(count, Ordering::Relaxed);
     ARGUMENTS.store(arguments, Ordering::Relaxed);

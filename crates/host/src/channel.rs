@@ -1,8 +1,8 @@
 //! The memory that a host's process shares with the simulation: one command and one reply at a time, and a
 //! log that remains readable after the process has died.
 //!
-//! The two sides take turns. The simulation writes a command and raises `command`. The process runs until it has
-//! nothing left to do at that virtual time, writes its reply and raises `reply`.
+//! The two sides take turns. The simulation writes a command and raises `command`. The process runs until all its
+//! threads wait for a later virtual time or a packet. Then it writes its reply and raises `reply`.
 #![allow(unsafe_code, reason = "memory shared between processes")]
 
 use crate::calls::Call;
@@ -24,9 +24,9 @@ const CALLS: usize = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Command {
-    /// Advances to a virtual time, delivers a packet if there is one, and runs until nothing is left to do.
+    /// Advances to a virtual time, delivers a packet if there is one, and runs until every thread waits.
     Step = 1,
-    /// Closes everything, like the kernel when it kills a process.
+    /// Closes all descriptors, as the kernel does when it kills a process.
     Kill = 2,
     /// Changes the settings of the host.
     Settings = 3,
@@ -63,7 +63,7 @@ pub(crate) enum Ending {
     Unsupported,
     /// No thread can ever run again.
     Deadlocked,
-    /// A signal of the simulation has killed the program.
+    /// A signal that the simulation sent has killed the program.
     Killed,
 }
 
@@ -140,7 +140,8 @@ pub(crate) struct HostOutput {
 }
 
 impl Channel {
-    /// Maps memory that forked processes share. It is never unmapped, because a process runs only one simulation.
+    /// Maps memory that forked processes share. The memory is never unmapped, because a process runs only one
+    /// simulation.
     pub(crate) fn new() -> std::io::Result<Channel> {
         Channel::map(
             -1,
@@ -183,7 +184,7 @@ impl Channel {
         Channel::map(fd, libc::MAP_SHARED)
     }
 
-    /// Returns the channel of the other side, a forked process that shares this memory.
+    /// Returns the channel for the process at the other end, a fork that shares this memory.
     pub(crate) fn other_side(&self) -> Channel {
         Channel(self.0)
     }
@@ -227,7 +228,7 @@ impl Channel {
         self.0.command.raise();
     }
 
-    /// Waits for the reply, at most `seconds` of the wall clock, and takes what was produced.
+    /// Waits for the reply, at most `seconds` of the wall clock, and takes the output of the process.
     pub(crate) fn receive(&self, seconds: u32, output: &mut HostOutput) -> Reply {
         let memory = self.0;
         let started = std::time::Instant::now();
@@ -250,7 +251,7 @@ impl Channel {
         }
     }
 
-    /// Takes the output of the process. After its death this is complete to the last byte.
+    /// Takes the output of the process. After the process has died, the output is complete to the last byte.
     pub(crate) fn take(&self, output: &mut HostOutput) {
         let memory = self.0;
         let length = (memory.output_len.swap(0, Ordering::AcqRel) as usize).min(OUTPUT);
@@ -281,7 +282,7 @@ impl Channel {
         memory.pid.store(0, Ordering::Release);
     }
 
-    /// Returns the time at which the process next acts by itself; `None` if never.
+    /// Returns the time at which the process next acts without a packet; `None` if it never does.
     pub(crate) fn next(&self) -> Option<u64> {
         Some(self.0.next.load(Ordering::Relaxed)).filter(|&next| next != u64::MAX)
     }
@@ -333,7 +334,7 @@ impl Channel {
 
     // ---- the host's side --------------------------------------------------------------------------
 
-    /// Waits for a command. Returns it with its time and input.
+    /// Waits for a command. Returns the command with its time and its input.
     pub(crate) fn wait(&self) -> (Command, u64, Vec<u8>) {
         let memory = self.0;
         memory.command.wait();
@@ -368,7 +369,7 @@ impl Channel {
         self.0.stored.store(stored + 1, Ordering::Release);
     }
 
-    /// Records the end of the process. The first ending counts.
+    /// Records how the process ended. Only the first call has an effect.
     pub(crate) fn end(&self, ending: Ending) {
         let (running, ending) = (Ending::Running.encode(), ending.encode());
         let _ =

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// The disk of a host: its size, its speed and its faults.
 ///
-/// Whatever these settings are, a program may rely only on the guarantees in the manual of `fsync`. Data that was not
-/// synced may be lost at a [power loss](crate::Fault::power_loss), in any order and in units of 512 bytes. A name that
-/// was created, changed or removed is durable once its directory has been synced.
+/// With any settings, a program may rely only on the guarantees in the manual of `fsync`. Data that was not synced may
+/// be lost at a [power loss](crate::Fault::power_loss), in any order and in units of 512 bytes. A name that was
+/// created, changed or removed is durable once its directory has been synced.
 ///
 /// ```
 /// use corsair_host::Disk;
@@ -35,7 +35,7 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// Creates a disk of a tebibyte without faults, whose syncs take a millisecond.
+    /// Creates a disk of one tebibyte without faults. Each sync takes a millisecond.
     pub const fn new() -> Disk {
         Disk {
             capacity: 1 << 40,
@@ -82,7 +82,7 @@ impl Disk {
         })
     }
 
-    /// Sets the maximum bytes of all files. Beyond it, writes fail with `ENOSPC`.
+    /// Sets the maximum total size of all files in bytes. Writes beyond this size fail with `ENOSPC`.
     #[must_use]
     pub const fn capacity(self, bytes: u64) -> Disk {
         Disk {
@@ -100,7 +100,8 @@ impl Disk {
         }
     }
 
-    /// Sets the time that each read or write of a file takes; by default none, because the page cache serves it.
+    /// Sets the time that each read or write of a file takes. By default they take no time, because the page cache
+    /// serves them.
     #[must_use]
     pub const fn access_time(self, time: Duration) -> Disk {
         Disk {

@@ -1,5 +1,5 @@
-//! The public interface on platforms that cannot simulate programs. Tests compile there, and fail with a clear error.
-//! No [`Sim`] can exist.
+//! The public interface on platforms that cannot simulate programs. Tests compile on these platforms and fail with a
+//! clear error. No value of [`Sim`] can be created.
 
 use crate::disk::Disk;
 use crate::error::SimError;
@@ -307,7 +307,7 @@ pub fn run_test<O: Outcome>(_: &str, _: Options, _: fn(&mut Sim) -> O) {
 /// Does nothing: no process is a host on this platform.
 pub fn preload() {}
 
-/// Returns the path of this program; empty on this platform, where it is not started again.
+/// Returns an empty path, because the program is not started again on this platform.
 pub fn program() -> &'static PathBuf {
     static NONE: PathBuf = PathBuf::new();
     &NONE

@@ -1,4 +1,4 @@
-//! Programs of this machine as hosts: executed with the simulated kernel preloaded as a shared object.
+//! Runs programs of this machine as hosts. The simulated kernel is a shared object that is preloaded into each program.
 //!
 //! The zygote writes the configuration of the process into a file in memory, and executes the program. The shared
 //! object ([`preload`]) reads it before the program's own code runs, and makes the process a host.
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// An environment variable with the descriptor of the file that the process reads.
+/// The environment variable with the descriptor of the file that contains the configuration of the process.
 const BOOT: &str = "CORSAIR_HOST_BOOT";
 
 /// A program of this machine.
@@ -47,8 +47,8 @@ pub(crate) struct Boot {
 
 /// Checks that a program can be simulated, and returns the reason if it cannot.
 ///
-/// A program that ignores the shared object would run on the real machine, so every kind of program that would ignore
-/// it is refused.
+/// A program that ignores the shared object would run on the real machine. So every kind of program that would ignore
+/// the shared object is refused.
 pub(crate) fn check(path: &Path) -> Result<(), String> {
     let name = path.display();
     let failed = |error: std::io::Error| format!("{name} cannot be read: {error}");
@@ -316,8 +316,8 @@ fn read_boot(reader: &mut Reader<'_>) -> Option<(World, Boot)> {
     Some((world, boot))
 }
 
-/// Makes this process a host, if it was executed as one; otherwise does nothing. Called before the program's own code, by
-/// the only thread.
+/// Makes this process a host if it was executed as one; otherwise does nothing. The only thread calls this function
+/// before the program's own code runs.
 #[doc(hidden)]
 pub fn preload() {
     let Some(fd) = std::env::var(BOOT).ok().and_then(|fd| fd.parse().ok()) else {

@@ -23,7 +23,7 @@ pub struct Fault(pub(crate) Kind);
 /// An event of a host's power or program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Power {
-    /// The program is killed; the host's kernel closes its connections.
+    /// The program is killed, and the host's kernel closes the program's connections.
     Kill,
     /// The host loses power immediately.
     Loss,
@@ -36,7 +36,8 @@ pub(crate) enum Kind {
     Host(HostId, Power),
     Setting(HostId, Setting),
     Signal(HostId, u32),
-    /// Packets from the first group of hosts to the second are lost from now on, and also back if the flag is set.
+    /// Packets from the first group of hosts to the second are lost from now on. If the flag is set, packets in the
+    /// other direction are lost too.
     Cut(Vec<HostId>, Vec<HostId>, bool),
     /// Packets between the two groups are delivered again.
     Heal(Vec<HostId>, Vec<HostId>),
@@ -54,7 +55,8 @@ impl Fault {
         Fault(Kind::Host(*host, Power::Loss))
     }
 
-    /// Starts the program of a host that is off or whose program has ended. It has no effect on a running program.
+    /// Starts the program of a host that is off or whose program has ended. This fault has no effect on a running
+    /// program.
     pub fn start(host: &HostId) -> Fault {
         Fault(Kind::Host(*host, Power::Start))
     }
@@ -70,9 +72,9 @@ impl Fault {
         Fault(Kind::Setting(*host, Setting::Disk(disk)))
     }
 
-    /// Stops the program of a host where it is, as `kill -STOP`, a pause of a virtual machine or a long garbage
-    /// collection does. The host's kernel continues: it accepts connections and acknowledges data. Virtual time passes,
-    /// so that time limits of the program have expired when it is [resumed](Fault::resume).
+    /// Suspends the program of a host, as `kill -STOP`, a pause of a virtual machine or a long garbage collection does.
+    /// The host's kernel continues to run: it accepts connections and acknowledges data. Virtual time passes during the
+    /// pause, so time limits of the program may have expired when it is [resumed](Fault::resume).
     pub fn pause(host: &HostId) -> Fault {
         Fault::signal(host, SIGSTOP)
     }
@@ -93,8 +95,8 @@ impl Fault {
         Fault(Kind::Setting(*host, Setting::Clock(-nanos(by))))
     }
 
-    /// Fails all look-ups of names on a host with a temporary failure (`EAI_AGAIN`) until they [work
-    /// again](Fault::names_work), as when its name server does not answer. Addresses and `localhost` are not affected.
+    /// Fails all look-ups of names on a host with a temporary failure (`EAI_AGAIN`), as if the host's name server did
+    /// not answer. [`Fault::names_work`] ends this fault. Addresses and `localhost` are not affected.
     pub fn names_fail(host: &HostId) -> Fault {
         Fault(Kind::Setting(*host, Setting::Names(false)))
     }
@@ -104,13 +106,13 @@ impl Fault {
         Fault(Kind::Setting(*host, Setting::Names(true)))
     }
 
-    /// Loses all packets between two groups of hosts, in both directions, until they are [healed](Fault::heal).
+    /// Loses all packets between two groups of hosts, in both directions, until the partition is [healed](Fault::heal).
     pub fn partition(one: &[HostId], other: &[HostId]) -> Fault {
         Fault(Kind::Cut(one.to_vec(), other.to_vec(), true))
     }
 
-    /// Loses all packets from one group of hosts to another until they are [healed](Fault::heal). Packets in the other
-    /// direction arrive.
+    /// Loses all packets from one group of hosts to another until the partition is [healed](Fault::heal). Packets in
+    /// the other direction arrive.
     pub fn partition_one_way(from: &[HostId], to: &[HostId]) -> Fault {
         Fault(Kind::Cut(from.to_vec(), to.to_vec(), false))
     }
@@ -121,7 +123,7 @@ impl Fault {
     }
 }
 
-/// The signals of a pause, as on Linux on x86-64.
+/// The signal numbers for a pause and its end, as on Linux on x86-64.
 pub(crate) const SIGCONT: u32 = 18;
 pub(crate) const SIGSTOP: u32 = 19;
 

@@ -1,12 +1,12 @@
-//! The file system of one host: inodes, names and contents, each in the version that programs see and in the version on
-//! the disk.
+//! The file system of one host. Names and contents exist in two versions: the version that programs see, and the
+//! version on the disk.
 //!
-//! Its state is a function of its journal. The memory of the journal and of the files' contents outlives the host's
-//! process. So a program that is killed finds its page cache again, and [`FileSystem::lose_power`] decides what
-//! survives a power loss.
+//! The journal and the files' contents are in memory that outlives the host's process, and the journal determines the
+//! rest of the state. So the page cache survives when the program is killed. [`FileSystem::lose_power`] decides which
+//! data survives a power loss.
 //!
-//! - **Contents**: a file has a live and a durable version. Syncing copies the dirty pages; a power loss merges the
-//!   versions page by page or sector by sector, at random.
+//! - **Contents**: a file has a live and a durable version. A sync copies the dirty pages to the durable version. A
+//!   power loss chooses one of the two versions at random for each page or each sector.
 //! - **Names**: changes of directories are pending, in order, until the directory is synced. A power loss loses a
 //!   random part of them, but never keeps a change that depends on a lost one.
 
@@ -29,9 +29,9 @@ pub(crate) const ROOT: Ino = 1;
 const PAGE: u64 = 4096;
 /// The maximum number of dirty pages of one file that are listed; beyond it, all pages count as dirty.
 const MOST_DIRTY: usize = 1 << 16;
-/// The time after which changes of names become durable by themselves, like a journal commit of a real kernel.
+/// The time after which changes of names become durable without a sync, as a journal commit of a real kernel does.
 const COMMIT_AFTER: u64 = 5_000_000_000;
-/// The size of the journal beyond a checkpoint, in bytes, after which another one is made.
+/// The number of bytes that the journal grows after a checkpoint until another checkpoint is made.
 const CHECKPOINT_AFTER: usize = 4 << 20;
 
 /// The pages of a file whose versions may differ.
@@ -107,9 +107,10 @@ pub(crate) struct Inode {
     pub mode: u32,
     /// The number of names.
     pub links: u32,
-    /// The number of descriptors and mappings. Mappings are never removed while the process lives.
+    /// The number of descriptors and mappings that refer to the inode. Mappings are never removed while the process
+    /// lives.
     pub opens: u32,
-    /// True if a mapping of this process writes to it.
+    /// True if a mapping of this process writes to the file.
     pub is_mapped: bool,
     pub modified: u64,
     pub changed: u64,
@@ -162,8 +163,8 @@ pub(crate) struct FileSystem {
 }
 
 impl FileSystem {
-    /// Opens the file system in a medium, in the state in which the last process left it, or with only a root
-    /// directory. The journal is mapped at `address`, or anywhere if it is 0.
+    /// Opens the file system in a medium, in the state in which the last process left it. A new file system has only a
+    /// root directory. The journal is mapped at `address`; if `address` is 0, the system chooses the address.
     pub(crate) fn open(medium: Medium, address: usize) -> io::Result<FileSystem> {
         let journal = Journal::new(medium.map_journal(address)?);
         let records = journal.records();
@@ -219,12 +220,12 @@ impl FileSystem {
         }
     }
 
-    /// Returns false if the inode was removed and exists only because it is open.
+    /// Returns false if the inode's last name was removed and the inode exists only because it is open.
     pub(crate) fn has_name(&self, ino: Ino) -> bool {
         self.inodes.get(&ino).is_some_and(|inode| inode.links > 0)
     }
 
-    /// Returns the directory that contains a directory; for the root, the root itself.
+    /// Returns the parent of a directory. The parent of the root is the root itself.
     pub(crate) fn parent(&self, ino: Ino) -> Ino {
         match self.inodes.get(&ino).map(|inode| &inode.node) {
             Some(Node::Directory { parent, .. }) => *parent,

@@ -1,5 +1,5 @@
-//! Simulations in tests and programs. Each test runs in a separate process at a fixed address, and each seed in a fork
-//! of it, so that neither the test harness nor other tests have any influence.
+//! Runs simulations in tests and programs. Each test runs in a separate process at a fixed address, and each seed in a
+//! fork of this process. So neither the test harness nor other tests influence a simulation.
 #![allow(unsafe_code, reason = "forks processes")]
 
 use crate::error::SimError;
@@ -11,10 +11,10 @@ use std::num::NonZeroUsize;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An environment variable with the name of the test for which this process was started.
+/// The environment variable with the name of the test for which this process was started.
 const TEST: &str = "CORSAIR_HOST_TEST";
 
-/// If this variable is set, the digest of each seed is printed.
+/// The environment variable that requests the digest of each seed to be printed.
 const SHOW_DIGESTS: &str = "CORSAIR_HOST_DIGESTS";
 
 /// Runs a test. The attribute [`test`](macro@crate::test) expands to a call of this function. `path` is the path of
@@ -69,8 +69,8 @@ fn print_captured(text: &str) {
     print!("{text}");
 }
 
-/// Prepares a program for [`simulate`]: call it first in `main`. It restarts the program at a fixed address, unless it
-/// already runs there.
+/// Prepares a program for [`simulate`]. Call this function first in `main`. It restarts the program at a fixed address,
+/// unless the program already runs there.
 ///
 /// # Errors
 /// If the program cannot be started again.
@@ -140,7 +140,7 @@ fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
     }
 }
 
-/// The report of the fork: whether it is complete, its digest, and its failure as text.
+/// The report of the fork: whether the report is complete, the digest of the run, and the failure as text.
 #[repr(C)]
 struct Answer {
     is_complete: AtomicU64,

@@ -1,8 +1,8 @@
-//! Heaps at fixed addresses, so that addresses depend only on the program, and not on address randomization, the test
-//! harness, or other threads of the process.
+//! Heaps at fixed addresses. The addresses of allocations depend only on the program, and not on address randomization,
+//! the test harness, or other threads of the process.
 //!
-//! A thread allocates in the zone that it has entered. Threads outside of any zone use the C library's heap.
-//! Only one thread at a time is in a zone: the one that builds a simulation, or the one that runs on a host.
+//! A thread allocates in the zone that it has entered. Threads outside of any zone use the C library's heap. Only one
+//! thread at a time is in a zone: the thread that builds a simulation, or the thread that runs on a host.
 #![allow(unsafe_code, reason = "implements malloc")]
 
 use crate::raw::{args, raw};

@@ -2,8 +2,8 @@
 
 /// The host of the calling thread: counters and random numbers for programs that know that they may be simulated.
 ///
-/// It has the two methods that the macros of `corsair-hunt` call, so that `always!`, `sometimes!` and `buggify!` work in
-/// programs:
+/// The macros `always!`, `sometimes!` and `buggify!` of `corsair-hunt` call the two methods of this type, so they work
+/// in programs:
 ///
 /// ```ignore
 /// use corsair_host::Host;
@@ -29,8 +29,8 @@ impl Host {
         let _ = (name, count);
     }
 
-    /// Returns a random number below `bound`, by the host's seed. Outside of a simulation it is `bound - 1`, so that rare
-    /// cases do not happen.
+    /// Returns a random number below `bound`, which the host's seed determines. Outside of a simulation the number is
+    /// `bound - 1`, so that rare cases do not happen.
     pub fn below(self, bound: u32) -> u32 {
         #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
         if crate::kernel::current_thread().is_some() && bound > 0 {

@@ -1,9 +1,10 @@
-//! The program at a fixed address.
+//! Starts the program at a fixed address.
 //!
 //! Addresses of statics and functions influence programs, for example through tables of locks that are hashed by
-//! address. A position-independent program is loaded at a random address, and containers refuse `personality`, which
-//! would switch that off. But since Linux 5.10 the kernel aligns the address to the alignment that the program's
-//! segments request: a copy of the program in memory that requests 2^46 bytes is always loaded at 2^46.
+//! address. A position-independent program is loaded at a random address. The call `personality` would switch the
+//! randomization off, but containers refuse this call. But since Linux 5.10 the kernel aligns the address to the
+//! alignment that the program's segments request: a copy of the program in memory that requests 2^46 bytes is always
+//! loaded at 2^46.
 #![allow(unsafe_code, reason = "makes a file in memory")]
 
 use std::io::{self, Write};

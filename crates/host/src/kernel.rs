@@ -1,8 +1,9 @@
 //! The simulated kernel of one host, which runs in the host's process.
 //!
-//! Every call of a program is a number and six arguments, as for the real kernel, whether it came through a symbol of
-//! the C library ([`crate::symbols`]) or was caught by the filter ([`trap`]). [`call`] serves it. A call that has to
-//! wait returns the reason for the wait. The thread then passes the baton on, and repeats the call when it is woken.
+//! Every call of a program is a number and six arguments, as for the real kernel. A call arrives through a symbol of
+//! the C library ([`crate::symbols`]) or through the filter ([`trap`]). The function [`call`] serves it. A call that
+//! has to wait returns the reason for the wait. The thread then passes the baton on, and repeats the call when it is
+//! woken.
 #![allow(
     unsafe_code,
     reason = "reads and writes the memory that calls point to"
@@ -189,7 +190,7 @@ pub(crate) fn current_thread() -> Option<usize> {
     THREAD.get()
 }
 
-/// Runs `act` as a thread outside of the program, whose calls reach the real kernel, while this thread keeps the baton.
+/// Runs `act` so that its calls reach the real kernel. The calling thread keeps the baton.
 pub(crate) fn outside<T>(act: impl FnOnce() -> T) -> T {
     let thread = THREAD.take();
     let result = act();
@@ -203,7 +204,7 @@ pub(crate) fn install(kernel: Kernel) {
     unsafe { *OWN.0.get() = Some(kernel) };
 }
 
-/// Lets `act` use the kernel. The calling thread must have the baton.
+/// Calls `act` with the kernel. The calling thread must have the baton.
 pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
     if BORROWED.replace(true) {
         fatal("the simulated kernel was entered from within itself");
@@ -341,7 +342,7 @@ impl Kernel {
         })
     }
 
-    /// Makes one attempt at a call; its result is added to the trace.
+    /// Makes one attempt at a call, and adds the result to the trace.
     fn attempt(&mut self, number: i64, args: &Args, attempt: &mut Attempt) -> Step {
         self.calls += 1;
         let step = table::serve(self, number, args, attempt);
@@ -357,7 +358,8 @@ impl Kernel {
         step
     }
 
-    /// Applies the settings of the host. If the wall clock is stepped, waits for a time of it are computed again.
+    /// Applies the settings of the host. If the wall clock is stepped, all waits for a time of the wall clock are
+    /// computed again.
     fn change_settings(&mut self, settings: Settings) {
         self.disk = settings.disk;
         self.has_names = settings.has_names;
@@ -367,7 +369,7 @@ impl Kernel {
         }
     }
 
-    /// Stores a call for reports, and logs it if its host is traced.
+    /// Stores a call for reports. Logs the call if the host is traced.
     fn report_call(&mut self, number: i64, args: &Args, step: &Step) {
         let result = match step {
             Step::Done(result) | Step::Yield(result) => *result,
@@ -387,7 +389,7 @@ impl Kernel {
         }
     }
 
-    /// Stops the process for a debugger, if the time to stop has come.
+    /// Stops the process for a debugger if the requested time has been reached.
     fn stop_for_debugger(&mut self) {
         let Some((host, time)) = self.world.debug.stop else {
             return;
@@ -421,12 +423,12 @@ impl Kernel {
         self.random.below(bound as usize) as u32
     }
 
-    /// Records how the program ended. The first ending counts.
+    /// Records how the program ended. Only the first call has an effect.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.channel.end(ending);
     }
 
-    /// Sets the time at which an object is checked again; it replaces the previous time.
+    /// Sets the time at which an object is checked again. The new time replaces the previous one.
     fn set_timer(&mut self, at: u64, id: Id) {
         let Some(object) = self.descriptors.get_mut(id) else {
             return;
@@ -440,7 +442,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the time of the next event that does not come from a call or a packet.
+    /// Returns the time of the next timer, time limit or packet from the host to itself.
     fn next(&self) -> u64 {
         let timer = self.timers.first().map_or(NEVER, |&(at, _)| at);
         timer
@@ -464,9 +466,9 @@ impl Kernel {
     }
 }
 
-/// Ends the step and serves commands of the simulation until a thread is ready, which is returned. It is called by the
-/// thread that has the baton and finds no thread ready: either a thread of the program, which saves a switch, or the
-/// first thread of the process.
+/// Ends the step and serves commands of the simulation until a thread is ready. Returns this thread. The caller is the
+/// thread that has the baton and finds no thread ready: a thread of the program (this saves a switch), or the first
+/// thread of the process.
 pub(crate) fn next_thread() -> usize {
     loop {
         if let Some(thread) = with(|kernel| kernel.choose()) {

@@ -1,10 +1,10 @@
 //! Runs unmodified services as hosts of a deterministic simulation.
 //!
-//! A host is a process in which the symbols of the C library are served by a simulated kernel: clocks, entropy,
-//! threads, sockets, names. Its program is any Rust function, such as the real `main` of a service on tokio, with all
-//! dependencies unchanged. Hosts exchange packets through [`corsair`]'s engine in virtual time. The seed determines
-//! everything: latencies, random numbers, the order of threads. The same seed gives the same log and the same digest,
-//! for any number of workers.
+//! A host is a process in which a simulated kernel serves the functions of the C library: clocks, entropy, threads,
+//! sockets, names. The program of a host is any Rust function, such as the real `main` of a service on tokio. All
+//! dependencies of the program stay unchanged. Hosts exchange packets through [`corsair`]'s engine in virtual time. The
+//! seed determines everything: latencies, random numbers, the order of threads. The same seed gives the same log and
+//! the same digest, for any number of workers.
 //!
 //! ```ignore
 //! use corsair_host::{Fault, Sim, SimError};

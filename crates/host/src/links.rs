@@ -1,4 +1,4 @@
-//! The network between hosts: a model of the engine, with partitions.
+//! The network between hosts: a network model of the engine, with partitions.
 
 use crate::uplink::Directory;
 use corsair::network::{Delivery, Network, Route};
@@ -44,7 +44,8 @@ impl Links {
         }
     }
 
-    /// Loses packets from the first group of hosts to the second from a time on, and also back if `both_ways`.
+    /// Loses packets from the first group of hosts to the second from a time on. If `both_ways` is true, loses packets
+    /// in the other direction too.
     pub(crate) fn cut(&self, from: Time, groups: [Vec<u32>; 2], both_ways: bool) {
         let mut cuts = self.cuts.write().unwrap_or_else(PoisonError::into_inner);
         cuts.push(Partition {
@@ -109,7 +110,7 @@ impl Partition {
             || self.both_ways && left.contains(&to) && right.contains(&from)
     }
 
-    /// Returns the partitions that replace this partition from `at` on, when it no longer separates these two hosts.
+    /// Returns the partitions that replace this partition from `at` on. They separate the same hosts, except these two.
     fn without(&self, one: u32, other: u32, at: Time) -> Vec<Partition> {
         let mut rest = vec![];
         for &left in &self.groups[0] {

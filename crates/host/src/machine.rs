@@ -1,4 +1,5 @@
-//! A host as an actor of the engine: packets are its messages, and its process runs while the actor handles a message.
+//! A host as an actor of the engine. Packets are the messages of the actor. The host's process runs while the actor
+//! handles a message.
 
 use crate::channel::{Channel, Command, Ending, HostOutput, Reply};
 use crate::fault::Power;
@@ -22,7 +23,7 @@ pub(crate) struct Machine {
     channel: &'static Channel,
     zygote: Arc<Zygote>,
     starts: u32,
-    /// True if a process exists; its kernel may still serve connections when its program has ended.
+    /// True if a process exists. Its kernel may still serve connections after the program has ended.
     has_process: bool,
     timer: Option<TimerHandle>,
     settings: Settings,
@@ -123,7 +124,7 @@ impl Machine {
         }
     }
 
-    /// Ends the process, if there is one, and its kernel.
+    /// Ends the process, if there is one, and with it the host's kernel.
     fn end_process<C: Context<Wire>>(&mut self, cx: &mut C) {
         let channel = self.channel;
         channel.kill();

@@ -1,4 +1,4 @@
-//! What an observer sees of a running simulation.
+//! Methods that observe a running simulation from outside.
 
 use crate::state::HostId;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -30,7 +30,7 @@ impl Sim {
             .collect()
     }
 
-    /// True if the simulation has begun, all programs are over, and no fault is left that could start one.
+    /// True if the simulation has begun, all programs have ended, and no remaining fault can start a program.
     pub fn is_over(&self) -> bool {
         let count = self.records().len();
         let mut states = (0..count).map(|index| self.state(&HostId(index)));

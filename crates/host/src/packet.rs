@@ -136,7 +136,7 @@ fn write_bytes(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(bytes);
 }
 
-/// Reads data that the other side has written into a channel. Both sides are the same program.
+/// Reads data that the process at the other end of a channel has written. Both processes run the same program.
 #[derive(Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 

@@ -1,4 +1,5 @@
-//! The settings of a host that faults change. They outlive the host's program.
+//! The settings of a host that faults can change. They stay in effect when the host's program ends and is started
+//! again.
 
 use crate::disk::Disk;
 use crate::packet::Reader;

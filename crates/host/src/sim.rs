@@ -101,12 +101,13 @@ impl Sim {
         self.add(name.into(), program, None)
     }
 
-    /// Adds a host that runs a program of this machine: a dynamically linked one for Linux on x86-64 with glibc, in any
-    /// language. `preload` is the path of the shared object with the simulated kernel, which the package
-    /// `corsair-host-run` builds. [`Sim::args`] sets its arguments, with its name.
+    /// Adds a host that runs a program of this machine. The program can be written in any language; it must be
+    /// dynamically linked, for Linux on x86-64 with glibc. `preload` is the path of the shared object with the
+    /// simulated kernel, which the package `corsair-host-run` builds. [`Sim::args`] sets the name and the arguments of
+    /// the program.
     ///
-    /// The program sees the host's disk, and the files of this machine that [`Sim::readable`] names, which must include
-    /// the directories of shared libraries.
+    /// The program sees the host's disk, and the files of this machine that [`Sim::readable`] names. These files must
+    /// include the directories of the shared libraries.
     pub fn executable(
         &mut self,
         name: impl Into<String>,
@@ -142,8 +143,8 @@ impl Sim {
         }
     }
 
-    /// Lets a host's [executable](Sim::executable) read a file or a directory of this machine, at the same path. It cannot
-    /// write there.
+    /// Lets a host's [executable](Sim::executable) read a file or a directory of this machine at the same path, but not
+    /// write it.
     pub fn readable(&mut self, host: &HostId, path: impl Into<PathBuf>) {
         if let Some(executable) = self.executable_of(host) {
             executable.readable.push(path.into());
@@ -214,10 +215,10 @@ impl Sim {
         (0..count).map(add).collect()
     }
 
-    /// Adds a host that is an async body within the engine instead of a process: a client, a load or a stub of a
-    /// service that costs no process. Its sockets are those of [`Net`].
+    /// Adds a host that is not a process, but an async function (its body) that the engine runs. Such a host is a cheap
+    /// client, load generator or stub of a service. The body uses the sockets of [`Net`].
     ///
-    /// An error that the body returns and a panic fail the simulation. A [kill](Fault::kill), a [power
+    /// If the body returns an error or panics, the simulation fails. A [kill](Fault::kill), a [power
     /// loss](Fault::power_loss) and a [start](Fault::start) work as for programs; signals and disks do not.
     ///
     /// ```ignore
@@ -285,7 +286,7 @@ impl Sim {
         self.disk = disk;
     }
 
-    /// Puts a file on the disk of a host before the start. Its directories are created.
+    /// Puts a file on the disk of a host before the start. The directories of its path are created.
     pub fn file(&mut self, host: &HostId, path: &str, contents: impl Into<Vec<u8>>) {
         self.files.push((host.0, path.to_string(), contents.into()));
     }
@@ -301,7 +302,7 @@ impl Sim {
     /// Sets the arguments of a host's program for `std::env::args`; the first one is its name. By default the program
     /// has only the name of its host.
     ///
-    /// So the real `main` of a program can run as a host:
+    /// With arguments, the real `main` of a program can run as a host:
     /// ```ignore
     /// let node = sim.host("node", my_program::main);
     /// sim.args(&node, ["my-program", "serve", "--listen", "0.0.0.0:80"]);
@@ -325,8 +326,8 @@ impl Sim {
         self.environment.push((name.to_string(), value.to_string()));
     }
 
-    /// Switches to another thread before `per_thousand` of 1,000 calls of a program, chosen by the seed, which finds
-    /// races between threads. The default, 0, switches only when a thread waits.
+    /// Switches to another thread before `per_thousand` of 1,000 calls of a program; the seed chooses these calls. This
+    /// finds races between threads. By default (0), threads are switched only when a thread waits.
     pub fn preemption(&mut self, per_thousand: u32) {
         self.preemption = per_thousand;
     }
@@ -425,7 +426,7 @@ impl Sim {
         }
     }
 
-    /// Injects the first fault, at a time in the future.
+    /// Lets the next scheduled fault happen, at its time in the future.
     fn happen(&mut self, run: &mut ActiveRun, at: u64) -> Result<(), SimError> {
         let Some((_, fault)) = self.faults.pop_first() else {
             return Ok(());
@@ -457,7 +458,7 @@ impl Sim {
         })
     }
 
-    /// Returns the hosts of the running simulation, or before the start those that were added.
+    /// Returns the hosts of the running simulation. Before the start, returns the hosts that were added so far.
     pub(crate) fn specs(&self) -> &[HostSpec] {
         self.run
             .as_ref()
@@ -497,8 +498,8 @@ impl Sim {
             .map_or(Time::ZERO, |run| run.simulation.now())
     }
 
-    /// Returns a digest of the run: of every packet, of every call of every program with its result and time, and of the
-    /// log.
+    /// Returns a digest of the run. It covers every packet, every call of every program with its result and time, and
+    /// the log.
     pub fn digest(&mut self) -> u64 {
         let Some(run) = &mut self.run else { return 0 };
         let mut digest = run.simulation.digest();

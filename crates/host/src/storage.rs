@@ -10,7 +10,7 @@ use std::io;
 const HOST_BITS: u32 = 48;
 const SLOT_BITS: u32 = 34;
 
-/// The number of slots of a host, and so the maximum number of its files.
+/// The number of slots of a host, which is also the maximum number of its files.
 pub(crate) const SLOTS: u32 = 1 << (HOST_BITS - SLOT_BITS);
 /// The maximum size of a file in bytes.
 pub(crate) const MOST_BYTES: u64 = 1 << (SLOT_BITS - 1);
@@ -163,7 +163,7 @@ impl Medium {
         parts
     }
 
-    /// Maps the journal at `address`, or anywhere if it is 0.
+    /// Maps the journal at `address`. If `address` is 0, the system chooses the address.
     pub(crate) fn map_journal(self, address: usize) -> io::Result<&'static mut [u8]> {
         let fixed = if address == 0 {
             0

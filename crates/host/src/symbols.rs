@@ -1,8 +1,8 @@
 //! Symbols that intercept calls of the C library.
 //!
-//! On a thread of a host the simulated kernel serves them; on any other thread they behave like the C library. Some
-//! symbols only avoid the slower path through the filter ([`crate::kernel::trap`]). Others are not system calls:
-//! threads, names, and clocks that are read without a call.
+//! On a thread of a host, the simulated kernel serves these calls. On any other thread they behave as in the C library.
+//! The filter ([`crate::kernel::trap`]) would catch some of the calls too, but more slowly. It would not see the
+//! others, because they are not system calls: threads, names, and clocks that are read without a call.
 #![allow(unsafe_code, reason = "defines symbols of the C library")]
 
 mod names;
@@ -17,7 +17,7 @@ use libc::{
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes a call on behalf of the calling thread, and returns the result in the convention of the C library.
+/// Makes a call on behalf of the calling thread, and returns the result as the C library does.
 fn serve<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     let args = args(given);
     with_errno(match current_thread() {
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn send(
     )
 }
 
-/// The C library's `epoll_pwait`; signals are not simulated, so the mask has no effect.
+/// Replaces the C library's `epoll_pwait`. The signal mask has no effect.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epoll_pwait(
     epoll: c_int,
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn epoll_pwait(
     serve(libc::SYS_epoll_pwait, args) as c_int
 }
 
-/// The C library's `clock_nanosleep`, which returns the error instead of setting `errno`.
+/// Replaces the C library's `clock_nanosleep`, which returns the error instead of setting `errno`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_nanosleep(
     clock: clockid_t,
@@ -184,7 +184,7 @@ impl Next {
         }
     }
 
-    /// Returns the function; the caller must know its type.
+    /// Returns the original function. The caller must know its type.
     ///
     /// # Safety
     /// `F` is the type of a pointer to the function with this name.
@@ -205,7 +205,7 @@ impl Next {
     }
 }
 
-/// The C library's `clock_gettime`; outside of hosts it reads the clock without a system call.
+/// Replaces the C library's `clock_gettime`. Outside of hosts it reads the clock without a system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     static NEXT: Next = Next::new(c"clock_gettime");
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn time(out: *mut time_t) -> time_t {
     now
 }
 
-/// The C library's `getauxval`; it hides the clock that is read without a system call from hosts.
+/// Replaces the C library's `getauxval`. It hides from hosts the clock that can be read without a system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getauxval(kind: c_ulong) -> c_ulong {
     static NEXT: Next = Next::new(c"getauxval");

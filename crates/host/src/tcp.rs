@@ -1,8 +1,8 @@
-//! One side of a TCP connection, as a state machine. Its inputs are arriving segments and actions of the program; its
-//! outputs are segments. It uses neither clocks nor sockets.
+//! One side of a TCP connection, as a state machine. The inputs are arriving segments and actions of the program; the
+//! outputs are segments. The state machine uses neither clocks nor sockets.
 //!
 //! Segments may be lost, duplicated and reordered. Data that arrives out of order is stored. Lost data is retransmitted
-//! after a time-out, which is computed from the measured round trip, or after three duplicate acknowledgements.
+//! after three duplicate acknowledgements or after a time-out. The time-out is computed from the measured round trip.
 //! Congestion is not controlled: a sender fills the receiver's window.
 
 use crate::packet::Segment;
@@ -249,7 +249,7 @@ impl Connection {
         self.reading_shut = true;
     }
 
-    /// Closes the socket on behalf of the program. With unread data, or `abort`, the peer gets a reset.
+    /// Closes the socket on behalf of the program. If data is unread or `abort` is true, the peer gets a reset.
     pub(crate) fn close(&mut self, abort: bool, now: u64, out: &mut Vec<Segment>) {
         self.orphan = true;
         match self.state {

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) struct Record {
     pub state: HostState,
     pub lines: Lines,
-    /// The simulated calls and thread switches of all its processes.
+    /// The numbers of simulated calls and of thread switches of all processes of the host.
     pub calls: u64,
     pub switches: u64,
     /// A hash of all calls of all its processes.

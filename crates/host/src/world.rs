@@ -1,4 +1,4 @@
-//! The data that all hosts of a simulation share. It is complete before the first host is started.
+//! The data that all hosts of a simulation share. It does not change after the first host is started.
 
 use crate::actor::Body;
 use crate::channel::Channel;
@@ -23,7 +23,7 @@ pub(crate) enum Program {
     File(Executable, Channel),
     /// An async body within the engine.
     Actor(Body),
-    /// A host as the process of an executed program sees it. Only its own host has a channel.
+    /// A host, as the process of an executed program sees it. Only the process's own host has a channel.
     Elsewhere(Option<Channel>),
 }
 

@@ -1,5 +1,5 @@
-//! The zygote: the process from which hosts are forked. It is a copy of the simulation's process, made before that
-//! process had threads. So all hosts, and each start of a host, begin in the same state.
+//! The zygote: the process from which hosts are forked. The zygote is a copy of the simulation's process that was made
+//! before this process had threads. So every host begins in the same state at each start.
 #![allow(unsafe_code, reason = "forks processes")]
 
 use crate::channel::{Channel, Ending};
@@ -25,7 +25,7 @@ pub(crate) struct Zygote {
 }
 
 impl Zygote {
-    /// Forks the zygote. The caller has no other threads.
+    /// Forks the zygote. The calling process must have no other threads.
     pub(crate) fn fork(world: &'static World) -> io::Result<Zygote> {
         let mut ends = [0; 2];
         // SAFETY: the array has space for two descriptors.

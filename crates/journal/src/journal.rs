@@ -1,9 +1,9 @@
 //! The files of a journal: a directory of files, of which only the last one grows.
 //!
 //! A file is named by the position of its first entry. It is written under a temporary name and renamed when it is on
-//! disk, so a file with its final name is complete. Until a file is full, it has [`AHEAD`] bytes of zeros behind its
-//! last record. A record that replaces zeros does not change the length of the file, so a sync need not write metadata,
-//! and does not wait for other writes of the file system.
+//! disk, so a file with its final name is complete. Until a file is full, its last record is followed by up to
+//! [`AHEAD`] bytes of zeros. A record that replaces zeros does not change the length of the file, so a sync need not
+//! write metadata, and does not wait for other writes of the file system.
 
 use crate::error::JournalError;
 use crate::record::{FORMAT, HEADER, Header, Record};
@@ -34,13 +34,13 @@ pub struct Journal {
     end: u64,
     /// The length of this file, including the zeros at its end.
     length: u64,
-    /// True if there is a torn record after `end`.
+    /// True if there is an incomplete record after `end`.
     broken: bool,
 }
 
 impl Journal {
-    /// Creates a journal in this directory, which is created if it does not exist. Its first entry has position
-    /// `first`, and it begins with `records`, which are [finished](Record::finish).
+    /// Creates a journal in this directory. The directory is created if it does not exist. The journal begins with
+    /// `records`, which are [finished](Record::finish); its first entry has position `first`.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -164,13 +164,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the zeros behind the last record. Errors are ignored, because the zeros are harmless.
+    /// Removes the zeros after the last record. Errors are ignored, because the zeros are harmless.
     pub fn trim(&mut self) {
         let _ = self.file.set_len(self.end);
     }
 
-    /// Removes files whose entries all have positions up to `position`. If a file cannot be removed, the next call
-    /// tries again.
+    /// Removes the files that have only entries up to `position`. If a file cannot be removed, the next call tries
+    /// again.
     pub fn discard_through(&mut self, position: u64) {
         while let Some(&next) = self.firsts.get(1)
             && next <= position + 1
@@ -203,8 +203,9 @@ pub fn durable_directory(path: &Path) -> io::Result<()> {
     create_durably(path, fs::DirBuilder::new().recursive(true))
 }
 
-/// A directory's name is durable only when its parent directory has been synced. An earlier process may have been
-/// killed before the sync, so existing names are synced as well, if this process is permitted to.
+/// Creates a directory durably. A directory's name is durable only when its parent directory has been synced. An
+/// earlier process may have been killed before the sync, so existing names are synced as well, if this process is
+/// permitted to.
 fn create_durably(path: &Path, builder: &fs::DirBuilder) -> io::Result<()> {
     let named = || {
         let each = path.ancestors();
@@ -286,7 +287,7 @@ fn write_zeros(file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a file with `records`, followed by zeros. Returns the offset behind the records.
+/// Creates a file with `records`, followed by zeros. Returns the offset of the end of the records.
 fn make(directory: &Path, identity: u64, first: u64, records: &[u8]) -> io::Result<(File, u64)> {
     let header = Header {
         format: FORMAT,

@@ -1,12 +1,13 @@
 //! The layout of a journal's files.
 //!
-//! A file begins with a [`Header`]. Entries that are written together are one record: checksum, length, the position of
-//! the first entry, the number of entries, their bytes. The checksum also covers the journal's identity. If a file has
-//! a successor, its last record has no entries. The last record is followed by zeros, or by nothing.
+//! A file begins with a [`Header`]. Entries that are written together are one record. A record has these parts:
+//! checksum, length, the position of the first entry, the number of entries, the bytes of the entries. The checksum
+//! also covers the journal's identity. If a file has a successor, its last record has no entries. The last record is
+//! followed by zeros, or by nothing.
 //!
-//! **A torn end.** If each record is synced before the next one is written, a crash can tear only the last
-//! record, which was not acknowledged. A complete record behind an unreadable one then means that synced
-//! bytes are damaged.
+//! **An incomplete last record.** If each record is synced before the next one is written, a crash can leave only the
+//! last record incomplete. This record was not acknowledged. A complete record after an unreadable one then means that
+//! synced bytes are damaged.
 
 /// The magic number at the start of a file.
 const MAGIC: [u8; 8] = *b"corslog\n";
@@ -52,7 +53,7 @@ impl Header {
     }
 }
 
-/// A buffer for one record. It keeps its memory from one record to the next.
+/// A buffer for one record. The buffer's memory is reused for the next record.
 #[derive(Debug, Default)]
 pub struct Record(Vec<u8>);
 
@@ -63,8 +64,8 @@ impl Record {
         self.0.resize(HEAD, 0);
     }
 
-    /// Returns the buffer, to append the bytes of entries to. Bytes that [`begin`](Record::begin) has written must not
-    /// be changed.
+    /// Returns the buffer, to which the caller appends the bytes of entries. The bytes that [`begin`](Record::begin)
+    /// has written must not be changed.
     pub fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
@@ -155,7 +156,7 @@ impl Contents<'_> {
     }
 }
 
-/// Reads the records behind the header, up to the first bytes that are not a record.
+/// Reads the records after the header, up to the first bytes that are not a record.
 pub(super) fn contents<'a>(file: &'a [u8], header: &Header) -> Contents<'a> {
     let mut contents = Contents {
         records: Vec::new(),

@@ -8,14 +8,14 @@ use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// The guarantee about the end of a journal after a power failure.
+/// The way in which a journal was written, which determines how its end may look after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// Each record was synced before the next one was written, so only the last one may be torn. A complete record
-    /// behind an unreadable one is an error.
+    /// Each record was synced before the next one was written, so only the last record may be incomplete. A complete
+    /// record after an unreadable one is an error.
     Synced,
-    /// Records were written without a sync. The journal ends before the first unreadable record, and all bytes behind
-    /// it are discarded.
+    /// Records were written without a sync. The journal ends before the first unreadable record, and all bytes from
+    /// this record on are discarded.
     Unsynced,
 }
 
@@ -34,9 +34,9 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Reads the journal in this directory. Calls `visit` with the position of the first entry, the number and
-    /// the bytes of the entries of each record that has entries after position `after`. Returns `None` if the
-    /// directory has no journal. Memory: one file.
+    /// Reads the journal in this directory. Calls `visit` for each record that has entries after position `after`. The
+    /// arguments are the position of the record's first entry, the number of entries, and their bytes. Returns `None`
+    /// if the directory has no journal. At most one file is in memory.
     ///
     /// # Errors
     /// The journal is damaged or incomplete, begins later than `after + 1`, cannot be read, or `visit` has
@@ -119,8 +119,8 @@ impl Recovery {
         self.next
     }
 
-    /// Returns the number of bytes behind the last complete record that are discarded: a torn record, and any records
-    /// behind it, but not the zeros at the end of the file.
+    /// Returns the number of bytes after the last complete record that are discarded: an incomplete record and all
+    /// records after it, but not the zeros at the end of the file.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
@@ -143,7 +143,7 @@ impl Recovery {
         self.discarded = used.map_or(0, |at| at as u64 + 1);
     }
 
-    /// Continues the journal behind its last complete record, and discards a torn record.
+    /// Continues the journal after its last complete record, and discards an incomplete record.
     ///
     /// # Errors
     /// The journal cannot be written.

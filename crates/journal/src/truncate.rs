@@ -7,8 +7,8 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Removes all entries after a position from the journal in this directory, which must not be open. The position must
-/// be the position of the last entry of a record. Without a journal it does nothing.
+/// Removes all entries after a position from the journal in this directory. The journal must not be open. The position
+/// must be that of the last entry of a record. If the directory has no journal, this function does nothing.
 ///
 /// # Errors
 /// The files cannot be read or written, or the entries up to the position are damaged.

@@ -62,7 +62,7 @@ pub(crate) struct Client {
     phase: Phase,
     history: Vec<Record>,
     messages: u64,
-    /// True if the client must end, because the node broke the protocol or the history is too long.
+    /// True if the client must stop, because the node broke the protocol or the history is too long.
     is_over: bool,
 }
 
@@ -105,7 +105,7 @@ impl Client {
         cx.send(self.node, Packet::Body(body.with_id(id)));
     }
 
-    /// Begins the next operation, or the wait for it. Returns false if the client has finished.
+    /// Begins the next operation, or waits until it is due. Returns false if the client has finished.
     fn go_on<C: Context<Packet>>(&mut self, cx: &mut C) -> bool {
         let now = cx.now();
         if self.phase == Phase::Load && now >= self.shared.limit {

@@ -6,8 +6,7 @@ use serde_json::{Value as Json, json};
 /// An operation of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The process. After an operation whose outcome is unknown, the client continues as another
-    /// process.
+    /// The number of the process. After an operation whose outcome is unknown, the client continues as another process.
     pub process: u64,
     /// The name of the operation.
     pub function: &'static str,

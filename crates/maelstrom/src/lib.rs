@@ -1,9 +1,9 @@
 //! The workloads of Jepsen's [Maelstrom](https://github.com/jepsen-io/maelstrom): clients, network, faults, services and
 //! checkers.
 //!
-//! A node is either a corsair actor whose messages are [`Packet`]s and that runs in virtual time ([`Test::run`]), or a
-//! process in any language that exchanges lines of JSON through standard input and output and runs at the speed of the
-//! wall clock ([`Test::run_processes`]). Both kinds use the same network and the same checkers.
+//! There are two kinds of nodes. A corsair actor whose messages are [`Packet`]s runs in virtual time ([`Test::run`]). A
+//! process in any language exchanges lines of JSON through standard input and output, and runs at the speed of the wall
+//! clock ([`Test::run_processes`]). Both kinds use the same network and the same checkers.
 //!
 //! ```
 //! use corsair::{Actor, Context, Event, Flow};

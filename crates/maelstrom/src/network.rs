@@ -15,7 +15,7 @@ pub enum LatencyShape {
     Constant,
     /// Uniform, from zero to twice the mean.
     Uniform,
-    /// Exponential, cut at twenty times the mean.
+    /// An exponential distribution, limited to twenty times the mean.
     Exponential,
 }
 

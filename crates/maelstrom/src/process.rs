@@ -35,8 +35,8 @@ const MOST_RATE: u64 = 100_000;
 const NAP: Duration = Duration::from_millis(5);
 
 impl Test {
-    /// Runs the test with a process for each node. Times are those of the wall clock, because processes have their own
-    /// timers, so the result differs between runs.
+    /// Runs the test with a process for each node. All times are times of the wall clock, because processes have their
+    /// own timers. So the result differs between runs.
     ///
     /// # Errors
     /// Returns a [`TestError`]; a process that ends, hangs, floods the network or writes invalid messages is an error,

@@ -12,12 +12,12 @@ const VERSIONS: usize = 32;
 /// A service, which is an actor.
 #[derive(Debug)]
 pub(crate) enum Service {
-    /// `lin-kv`: every request is executed at once.
+    /// The service `lin-kv`: every request is executed at once.
     Linearizable(Table),
     /// The service `seq-kv`: reads may return a past state, but no client ever goes back to an
     /// earlier one.
     Sequential(Sequential),
-    /// `lww-kv`: two replicas, merged at random times.
+    /// The service `lww-kv`: two replicas that are merged at random times.
     LastWriteWins([Replica; 2]),
     /// `lin-tso`: whole numbers from 0.
     Timestamps(u64),

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// Assigns addresses, in sequence for each zone.
 ///
-/// Each zone has a range of 65,536 addresses. Regions and zones with other names share the ranges of the first region
-/// and zone. Addresses that do not fit into a range come from 10.0.0.0/8, or from another private network if zones have
-/// ranges in 10.0.0.0/8.
+/// Each zone has a range of 65,536 addresses. Unknown regions and zones share the ranges of the first region and zone.
+/// Addresses that do not fit into a range come from 10.0.0.0/8, or from another private network if zones have ranges in
+/// 10.0.0.0/8.
 ///
 /// ```
 /// # use corsair_observe::Addresses;
@@ -39,7 +39,7 @@ impl Addresses {
         }
     }
 
-    /// Returns the same source of addresses, for nodes in other places.
+    /// Returns this source of addresses for nodes in other places.
     pub(crate) fn within(self, places: &Arc<Places>) -> Addresses {
         let places = Arc::clone(places);
         Addresses { places, ..self }

@@ -1,11 +1,11 @@
 //! Checkpoints on disk: a saved run and the output it has written so far, as a set of files that is either complete or
 //! absent.
 //!
-//! A checkpoint is a subdirectory of the directory that the user names: `000007`, or `000007-asked` if the user
-//! requested it explicitly; such a checkpoint is never removed. The checkpoint is first written under a temporary name
-//! next to its final place ([`Staging`]). Every file is synced, the manifest is written last, and then the directory is
-//! renamed. So every directory with the name of a checkpoint is complete, even if the process was killed at any time.
-//! The manifest has the length and the CRC-32 of every file, and a CRC-32 of itself.
+//! A checkpoint is a subdirectory of the directory that the user names, for example `000007`. A checkpoint that the
+//! user requested explicitly is named `000007-asked` and is never removed. The checkpoint is first written under a
+//! temporary name next to its final place ([`Staging`]). Every file is synced, the manifest is written last, and then
+//! the directory is renamed. So every directory with the name of a checkpoint is complete, even if the process was
+//! killed at any time. The manifest has the length and the CRC-32 of every file, and a CRC-32 of itself.
 //!
 //! All checkpoints in one directory belong to one run ([`RunId`]). Another run, or a branch of the same run, cannot
 //! save itself there and uses another directory ([`branch_directory`]).
@@ -114,7 +114,7 @@ impl Checkpoint {
 /// The name of the file with the data that all parts share.
 pub const HEAD: &str = "head";
 
-/// The file with the state of the component that writes a run's files.
+/// The name of the file with the state of the component that writes a run's files.
 pub const RECORDER: &str = "recorder.json";
 
 /// The prefix of the names of parts.
@@ -217,8 +217,8 @@ impl Drop for Claim {
 /// Prefix of the directories of checkpoints that are being written.
 const STAGING: &str = ".staging-";
 
-/// A checkpoint that is being written, by one process or by several that see the same directory. Until it is
-/// complete it does not count as a checkpoint.
+/// A checkpoint that one process, or several processes with access to the same directory, are writing. Until it is
+/// complete, it does not count as a checkpoint.
 #[derive(Debug)]
 pub struct Staging {
     below: PathBuf,
@@ -269,7 +269,7 @@ impl Staging {
         })
     }
 
-    /// Completes a checkpoint from these files, which are all written, and from the draft. Removes the oldest
+    /// Completes a checkpoint from the draft and from these files, all of which have been written. Removes the oldest
     /// checkpoints of the run that were not requested explicitly. Returns the directory of the checkpoint.
     ///
     /// # Errors
@@ -308,7 +308,7 @@ impl Staging {
         Ok(place)
     }
 
-    /// Writes the manifest, and gives outputs their second names.
+    /// Writes the manifest, and links the output files into the checkpoint.
     fn seal(&self, files: Vec<SavedFile>, draft: Draft) -> Result<(), CheckpointError> {
         let mut manifest = Manifest {
             format: FORMAT,
@@ -415,7 +415,7 @@ fn all(below: &Path) -> Result<Vec<CheckpointEntry>, CheckpointError> {
     Ok(found)
 }
 
-/// Checks that the newest checkpoint below a directory, if it has any, belongs to this run.
+/// Checks that the newest checkpoint below a directory, if there is one, belongs to this run.
 fn check_run(below: &Path, run: RunId) -> Result<(), CheckpointError> {
     let Ok(newest) = find(below) else {
         return Ok(());
@@ -511,7 +511,7 @@ pub fn read(directory: &Path, program: Program) -> Result<Checkpoint, Checkpoint
     })
 }
 
-/// Returns the complete contents of a file if they match the manifest.
+/// Returns the complete contents of a file, which must match the manifest.
 fn whole(path: &Path, file: &SavedFile) -> Result<Vec<u8>, CheckpointError> {
     let contents = fs::read(path).map_err(|error| CheckpointError::Read {
         path: path.to_owned(),

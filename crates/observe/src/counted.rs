@@ -19,7 +19,7 @@ impl<W: Write> CountingWriter<W> {
         }
     }
 
-    /// Returns the number of bytes and their CRC-32, after flushing.
+    /// Flushes the writer, and returns the number of bytes and their CRC-32.
     pub(crate) fn so_far(&mut self) -> io::Result<(u64, u32)> {
         self.out.flush()?;
         Ok((self.bytes, self.sum.clone().finalize()))

@@ -1,4 +1,4 @@
-//! The first difference between two recorded runs.
+//! Finds the first difference between two recorded runs.
 //!
 //! A recorded run is an output file of an observer, or a directory of such files. Every event is a separate line in all
 //! formats, so runs are compared line by line, and only one line of each run is in memory. Headers (flags, date) are
@@ -97,7 +97,7 @@ impl fmt::Display for Difference {
 
 /// Compares two runs: two files, or all files of two directories.
 ///
-/// Takes O(bytes) of time, and holds one event of each run in memory.
+/// Takes time proportional to the size of the files. Only one event of each run is in memory.
 ///
 /// # Errors
 /// Returns a [`DiffError`] if a file cannot be read, or if the runs cannot be compared.

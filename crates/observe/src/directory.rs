@@ -74,7 +74,7 @@ pub(crate) struct NodeIdentity {
     pub(crate) zone: Arc<str>,
     pub(crate) address: Ipv4Addr,
     pub(crate) container: Option<Container>,
-    /// The endpoint in Zipkin's format, which spans repeat many times.
+    /// The endpoint in Zipkin's format. It is stored, because many spans contain it.
     pub(crate) endpoint: Box<RawValue>,
 }
 
@@ -222,7 +222,7 @@ impl Directory {
         self.place(actor, node, address)
     }
 
-    /// Adds actors that appeared together; the first of them has this number. `each` is called with every member and
+    /// Adds actors that appeared together. The first of them has this number. `each` is called with every member and
     /// its address.
     ///
     /// # Errors
@@ -249,7 +249,8 @@ impl Directory {
         Ok(&self.populations[self.populations.len() - 1])
     }
 
-    /// Names an actor that no graph shows. Such an actor takes no address from the shown nodes.
+    /// Names an actor that no graph shows. Such an actor gets no address, so that the addresses of other nodes do not
+    /// change.
     pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<NodeIdentity> {
         let node = Node {
             name: name.to_owned(),

@@ -12,7 +12,7 @@ pub enum ObserveError {
     /// The log of messages cannot be written.
     #[error("cannot write the log of messages: {0}")]
     Messages(std::io::Error),
-    /// There are more kinds of messages than records can distinguish.
+    /// There are more kinds of messages than the field of a record can hold.
     #[error("{0} kinds of messages are too many for flows; the maximum is 65535")]
     Kinds(usize),
     /// There are more edges than edge numbers.

@@ -158,7 +158,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Writes all that is ready, a batch at a time.
+    /// Writes all spans that are ready, one batch at a time.
     pub(crate) fn write(
         &mut self,
         directory: &Directory,

@@ -1,7 +1,7 @@
 //! Graph files: GraphJSON as spigo writes and reads it, version 0.4 (0.3 is read too).
 //!
-//! A file is one JSON object: a header (`arch`, `version`, `args`, `date`) and the array `graph` of
-//! events in the order of time, each an object on a separate line:
+//! A file is one JSON object: a header (`arch`, `version`, `args`, `date`) and the array `graph`. The array has events
+//! in the order of time. Each event is an object on a separate line:
 //!
 //! | event | keys |
 //! |---|---|

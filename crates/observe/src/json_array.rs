@@ -1,4 +1,4 @@
-//! One JSON array that is written in batches.
+//! Writes a JSON array in batches.
 
 use corsair_serial::{Batch, Format, Serial, Strategy};
 use serde::Serialize;
@@ -69,7 +69,7 @@ impl<E: Element> Array<E> {
         self.begun = false;
     }
 
-    /// Marshals values and appends them to the array.
+    /// Serializes values and appends them to the array.
     ///
     /// # Errors
     /// Returns the errors of the writer.
@@ -90,7 +90,7 @@ impl<E: Element> Array<E> {
     }
 }
 
-/// The strategy for marshalling values: on the writing thread, or on several threads.
+/// The strategy for serializing values: on the writing thread, or on several threads.
 #[derive(Debug, Default)]
 pub(crate) enum Marshal {
     #[default]
@@ -99,7 +99,7 @@ pub(crate) enum Marshal {
 }
 
 impl Marshal {
-    /// Creates a strategy with this number of threads. If the system cannot start them, values are marshalled on one
+    /// Creates a strategy with this number of threads. If the system cannot start them, values are serialized on one
     /// thread, which takes longer.
     pub(crate) fn with(workers: usize) -> Marshal {
         match workers {

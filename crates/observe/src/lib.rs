@@ -3,8 +3,8 @@
 //! Actors report events to a [`Recorder`], on any thread. An [`Observer`] orders the records and
 //! writes them during the run:
 //!
-//! * in virtual time the output is the same, byte for byte, for any number of workers: records are
-//!   ordered by time, actor and the actor's own order, up to the current window;
+//! * in virtual time the output is the same, byte for byte, for any number of workers, because records are ordered by
+//!   time, then by actor, then in the actor's own order;
 //! * memory is bounded: an actor that records faster than the observer writes has to wait, and
 //!   nothing is dropped;
 //! * a file appears under its final name when it is complete, or not at all;

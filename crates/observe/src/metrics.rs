@@ -1,4 +1,4 @@
-//! An HTTP server that publishes times during a run for Prometheus: `GET /metrics`.
+//! An HTTP server that publishes the measured times of a run for Prometheus, during the run: `GET /metrics`.
 
 use crate::ObserveError;
 use axum::Router;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// A server on a separate thread. It ends when this value is dropped.
+/// The server, which runs on a separate thread. It stops when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,

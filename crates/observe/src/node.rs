@@ -26,7 +26,7 @@ pub struct Node {
     pub container: Option<Container>,
 }
 
-/// The container of an actor; unknown parts are empty. Short names do not contain it, but OTLP does.
+/// The container of an actor. Unknown parts are empty. OTLP output contains the container; short names do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     /// The machine, or an equivalent: `ecs:1`.
@@ -38,7 +38,7 @@ pub struct Container {
 }
 
 /// Actors with consecutive addresses that differ in little more than their names. The names are computed only when they
-/// are written, so even a million members take no memory.
+/// are written, so a population takes little memory even if it has a million members.
 ///
 /// A member reports each of its edges once, and removes no edges. All names are unique.
 pub trait Population: fmt::Debug + Send + Sync {

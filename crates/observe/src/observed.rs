@@ -32,7 +32,7 @@ pub struct WrittenFile {
     pub unit: &'static str,
 }
 
-/// Data that could not be sent to another system, although it was reachable at the start.
+/// Data that could not be sent to another system, although the system was reachable at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The system: `Kafka at localhost:9092`.

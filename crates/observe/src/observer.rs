@@ -103,8 +103,8 @@ impl Observer {
         self.lanes.times.by_service()
     }
 
-    /// Writes the remaining records and gives all files their final names. The run must have ended: later records may
-    /// be lost.
+    /// Writes the remaining records and gives all files their final names. The run must have ended, because records
+    /// that are made during this call may be lost.
     ///
     /// # Errors
     /// If an output could not be written, now or during the run; then no file is left behind.
@@ -132,7 +132,7 @@ impl Observer {
     }
 }
 
-/// Starts the server that publishes the times of a run during the run.
+/// Starts the server that publishes the measured times while the run is in progress.
 #[cfg(feature = "metrics")]
 fn serve(
     address: SocketAddr,
@@ -220,8 +220,8 @@ fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> 
     Ok(saved)
 }
 
-/// A guard for the end of the writing thread: when the thread ends, the guard releases the threads that wait for it; if
-/// it has panicked, the guard also ends the run, because no other thread takes the run's records.
+/// A guard for the end of the writing thread. When the thread ends, the guard releases the threads that wait for it. If
+/// the thread has panicked, the guard also ends the run, because no other thread takes the run's records.
 struct Ending<'a> {
     lanes: &'a Lanes,
     cancel: Option<&'a CancelToken>,

@@ -1,24 +1,23 @@
-//! Records of the events of actors while they run. Recording is cheap, and possible on any thread.
+//! Records the events of actors while they run. Recording is cheap, and possible on any thread.
 //!
-//! Each thread writes to one of a fixed number of lanes. Usually only this thread and the
-//! [`Observer`](crate::Observer), a few hundred times per second, take the lock of the lane. Nothing is formatted,
-//! hashed or counted here.
+//! Each thread writes to one of a fixed number of lanes. Usually only this thread takes the lock of the lane, and the
+//! [`Observer`](crate::Observer) a few hundred times per second. Recording formats, hashes and counts nothing.
 //!
 //! # Order
-//! In virtual time the output is ordered by time, actor and the actor's own order, and nodes precede everything else of
-//! the same instant. This needs no shared counter: an actor runs on one shard, so all its records are in one lane in
-//! order, and a stable sort by time and actor is enough. Records that are earlier than the current window
+//! In virtual time the output is ordered by time, then by actor, then in the actor's own order. At one instant, nodes
+//! precede all other records. This order needs no shared counter: an actor runs on one shard, so all its records are in
+//! one lane in order, and a stable sort by time and actor is enough. Records that are earlier than the current window
 //! ([`corsair::Progress::time`]) may be sorted, because all shards have finished with that time. A record may have a
-//! future time, for example if a server knows when it will answer. The record waits until that time.
+//! future time, for example if a server knows when it will answer. Such a record is written when that time has come.
 //!
-//! On the wall clock, an earlier record may still arrive. The records that the observer finds in the lanes wait until
-//! it has looked through the lanes once more; then they are written in the order of time. So of two records, the one
-//! that was made first is written first, unless its time is later than the time of the other.
+//! On the wall clock, a record may arrive after a record with a later time. So the observer does not write the records
+//! that it finds in the lanes until it has looked through all lanes once more. Then it writes them in the order of
+//! time. So of two records, the one that was made first is written first, unless it has the later time.
 //!
 //! # Memory
-//! When more than [`BACKLOG`] records wait, the thread that records the next block of [`BLOCK`] waits until they are
-//! written. In virtual time only records that are earlier than the current window can be written, so a thread never
-//! waits for its own window: the bound is [`BACKLOG`] plus one window's records.
+//! When more than [`BACKLOG`] records have not been written, a thread that starts its next block of [`BLOCK`] records
+//! waits until the observer has written them. In virtual time only records that are earlier than the current window can
+//! be written, so a thread never waits for its own window: the bound is [`BACKLOG`] plus one window's records.
 
 pub(crate) mod lane;
 pub(crate) mod record;
@@ -37,7 +36,7 @@ use std::sync::Arc;
 #[cfg(doc)]
 use lane::{BACKLOG, BLOCK};
 
-/// The meaning of time in a run, which decides when records may be written.
+/// The clock of a run, which determines when records may be written.
 #[derive(Clone, Debug)]
 pub enum Clock {
     /// Virtual time. The run reports its current time through the progress in its [`Config`](corsair::Config).
@@ -53,9 +52,9 @@ pub struct ServiceId(pub(crate) u16);
 /// The kind of a time measured at a service. Times are in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum Metric {
-    /// From sending a request to receiving its response, at the client.
+    /// The time from sending a request to receiving its response, at the client.
     Response,
-    /// From receiving a request to sending the response, at the server.
+    /// The time from receiving a request to sending the response, at the server.
     Service,
     /// From sending a message to receiving it.
     Network,
@@ -105,7 +104,8 @@ impl From<String> for Payload {
 /// The interface through which actors record what happens. Clones report to the same observer; a clone is one pointer.
 ///
 /// A recorder without an observer ([`Recorder::off`], the default) does nothing. A call also does nothing if no output
-/// needs this kind of record. So actors check with a `wants_` method first only if the arguments are costly to compute.
+/// needs this kind of record. So an actor needs to check with a `wants_` method only if the arguments are expensive to
+/// compute.
 #[derive(Clone, Default)]
 pub struct Recorder(Option<Arc<Lanes>>);
 
@@ -192,15 +192,16 @@ impl Recorder {
         self.wanted().messages
     }
 
-    /// Records that an actor has appeared. Call this before, or at the instant of, any record that names the actor.
+    /// Records that an actor has appeared. Call this method before any record that names the actor, or at the same
+    /// instant.
     pub fn node(&self, at: Time, actor: Addr, node: Node) {
         if let Some(lanes) = &self.0 {
             lanes.push(at, actor, RecordedEvent::Node(Box::new(node)));
         }
     }
 
-    /// Records that actors with consecutive addresses have appeared. Call this before, or at the instant of, any record
-    /// that names one of these actors.
+    /// Records that actors with consecutive addresses have appeared. Call this method before any record that names one
+    /// of these actors, or at the same instant.
     pub fn population(&self, at: Time, actors: AddrRange, population: Arc<dyn Population>) {
         if !actors.is_empty() {
             let count = actors.len();
@@ -209,8 +210,8 @@ impl Recorder {
         }
     }
 
-    /// Sets the name, in the message log, of an actor that no graph shows. Call this before, or at the instant of, the
-    /// actor's first message.
+    /// Sets the name that an actor which no graph shows has in the message log. Call this method before the actor's
+    /// first message, or at the same instant.
     pub fn name(&self, at: Time, actor: Addr, name: impl FnOnce() -> String) {
         if self.wants_messages() {
             let what = RecordedEvent::Name(name().into_boxed_str());
@@ -355,8 +356,8 @@ impl Recorder {
         self.0.as_ref().map_or(0, |lanes| lanes.bytes())
     }
 
-    /// Writes all records up to `until`, at which the run is paused, and returns the state from which a resumed run
-    /// continues the output.
+    /// Writes all records up to `until`, the time at which the run is paused. Returns the state from which a resumed
+    /// run continues the output.
     ///
     /// # Errors
     /// If an output cannot be continued.

@@ -35,7 +35,7 @@ impl AttributeTarget {
 /// The attributes of a type, a variant or a field.
 #[derive(Default)]
 pub(super) struct Attributes {
-    /// True if the element does not enter the fingerprint.
+    /// True if the fingerprint does not include the element.
     pub(super) skip: bool,
     /// True if a network may deliver the message twice.
     pub(super) duplicate: bool,

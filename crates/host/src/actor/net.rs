@@ -22,11 +22,11 @@ const BACKLOG: usize = 1_024;
 /// The two ends of a connection: local, remote.
 pub(super) type Pair = (SocketAddr, SocketAddr);
 
-/// The network, the clock and the log of an actor that is a host: what [`Sim::actor`](crate::Sim::actor) gives to a
-/// body.
+/// The network, the clock and the log of an actor that is a host. [`Sim::actor`](crate::Sim::actor) passes this value
+/// to the actor's body.
 ///
-/// Futures of other libraries work if they wait only for these sockets and timers, for example hyper on a [`Stream`].
-/// Timers and channels of a runtime do not work, because nothing drives them.
+/// Futures of other libraries, for example hyper on a [`Stream`], work if they wait only for these sockets and timers.
+/// The timers and channels of an async runtime do not work, because the runtime is not running.
 #[derive(Clone)]
 pub struct Net(Arc<Mutex<State>>);
 
@@ -182,7 +182,7 @@ impl Net {
         .await;
     }
 
-    /// Returns the output of a future, or `None` if it is not ready after a duration of virtual time.
+    /// Returns the output of a future, or `None` if the future is not ready after this duration of virtual time.
     pub async fn timeout<T>(
         &self,
         duration: Duration,
@@ -197,7 +197,7 @@ impl Net {
         .await
     }
 
-    /// Runs a future concurrently with the body. It is dropped when the body ends.
+    /// Runs a future concurrently with the body. The future is dropped when the body ends.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.state().spawned.push(Box::pin(future));
     }
@@ -227,7 +227,7 @@ impl Net {
         Ok(Listener::new(self.clone(), port))
     }
 
-    /// Opens a UDP port of this host; with 0 a free one.
+    /// Opens a UDP port of this host. If the port is 0, a free port is chosen.
     ///
     /// # Errors
     /// If the port is in use.
@@ -329,7 +329,7 @@ impl Net {
         std::mem::take(&mut self.state().spawned)
     }
 
-    /// Returns the time of the next sleep or delivery that does not need a packet.
+    /// Returns the time of the next sleep or delivery that happens even if no packet arrives.
     pub(super) fn next(&self) -> Option<u64> {
         let state = self.state();
         let sleep = state.sleeps.first_key_value().map(|((at, _), _)| *at);
@@ -356,7 +356,7 @@ impl Net {
     }
 }
 
-/// Removes the entry of a sleep that is dropped.
+/// A guard that removes the entry of a sleep when the sleep is dropped.
 struct Sleep<'a> {
     net: &'a Net,
     key: (u64, u64),

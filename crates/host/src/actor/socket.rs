@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The maximum size of a datagram in bytes.
 const LONGEST_DATAGRAM: usize = 65_507;
 
-/// A TCP connection of an actor, with the traits of tokio. Dropping it closes the connection.
+/// A TCP connection of an actor. It implements tokio's I/O traits. Dropping this value closes the connection.
 pub struct Stream {
     net: Net,
     pair: Pair,
@@ -61,7 +61,7 @@ fn wait(waiting: &mut Vec<Waker>, context: &Context<'_>) {
     }
 }
 
-/// Returns the error of a connection. It is reported once; later calls return a broken pipe.
+/// Returns the error of a connection. The error is reported once; later calls return a broken pipe.
 fn failure(error: &mut i32) -> io::Error {
     match std::mem::take(error) {
         0 => io::Error::from_raw_os_error(libc::EPIPE),
@@ -190,7 +190,7 @@ impl Drop for Listener {
     }
 }
 
-/// A UDP port of an actor, which sends and receives datagrams.
+/// A UDP port of an actor, for sending and receiving datagrams.
 #[derive(Debug)]
 pub struct Datagrams {
     net: Net,
@@ -207,7 +207,7 @@ impl Datagrams {
         self.port
     }
 
-    /// Sends a datagram to a port of a host, such as `"server:53"`. It may be lost.
+    /// Sends a datagram to a port of a host, such as `"server:53"`. The datagram may be lost.
     ///
     /// # Errors
     /// If there is no such host, or the datagram is too long.

@@ -22,7 +22,7 @@ pub(super) enum Progress {
     Endless,
 }
 
-/// A waker's flag, which is set when its future must be polled.
+/// The flag that a waker sets when its future must be polled.
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -49,7 +49,7 @@ impl<F> Task<F> {
 }
 
 impl<T> Task<Pin<Box<dyn Future<Output = T> + Send>>> {
-    /// Polls the future if it was woken; `None` if it was not.
+    /// Polls the future if it was woken. Returns `None` if it was not.
     fn poll(&mut self) -> Option<Poll<T>> {
         let is_woken = self.flag.0.swap(false, Ordering::Acquire);
         is_woken.then(|| {

@@ -4,7 +4,7 @@ use super::{Dirty, FileSystem, Ino, Node, PAGE, ROOT, Record, Version};
 use std::collections::BTreeSet;
 
 impl FileSystem {
-    /// Creates the usual directories, and files with their contents, all durable.
+    /// Creates the usual directories and these files with their contents. All of them are durable.
     pub(crate) fn format<'a>(
         &mut self,
         files: impl Iterator<Item = (&'a str, &'a [u8])>,

@@ -13,7 +13,8 @@ enum Survival {
     Everything,
     /// A random selection of pages, or of changes.
     Some,
-    /// A random selection of sectors, so that pages are torn. Of the changes of names, only the first ones survive.
+    /// A random selection of sectors survives, so that a page may be a mixture of both versions. Of the changes of
+    /// names, only the first ones survive.
     Torn,
 }
 

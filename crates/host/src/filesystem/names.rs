@@ -1,4 +1,4 @@
-//! Changes of names. They are visible at once, and durable when their directory is synced.
+//! Changes of names. A change is visible at once, and durable when its directory is synced.
 
 use super::{COMMIT_AFTER, Change, Edit, FileSystem, Ino, Node, Record};
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
-//! The journal: every change of a file system as a record, in memory that outlives the host's process.
+//! The journal of a file system: one record for each change, in memory that outlives the host's process.
 
 use super::{Edit, Ino};
 use crate::packet::Reader;
 
-/// A change of a file system. Applying the records of a journal in order gives its state.
+/// A change of a file system. Applying all records of a journal in order gives the state of the file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     /// A new inode without a name: its kind (see [`super::Node::code`]), mode, and the target of a symbolic link.

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The date at which simulations begin, in nanoseconds since 1970: 2025-01-01 00:00:00 UTC.
 pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
-/// The value of a monotonic clock when simulations begin. It is large, as on a host that has been running for a day, so
-/// that programs can subtract from it.
+/// The value of a monotonic clock when a simulation begins. The value is as large as on a host that has been running
+/// for a day, so that programs can subtract from it.
 const UPTIME: u64 = 100_000_000_000_000;
 /// The number of consecutive clock readings that take no virtual time. Each further reading takes [`READING`]
 /// nanoseconds, so that a loop that polls the clock ends.
 const FREE_READINGS: u32 = 10_000;
 const READING: u64 = 1_000;
 
-/// Nanoseconds by which the wall clock of this process, which is one host, is ahead of virtual time.
+/// The number of nanoseconds by which the host's wall clock is ahead of virtual time. This process is one host.
 static WALL: AtomicI64 = AtomicI64::new(0);
 
-/// Sets by how much the wall clock is ahead. Returns true if this is a change.
+/// Sets by how much the wall clock is ahead. Returns true if the value has changed.
 pub(super) fn set_wall(ahead: i64) -> bool {
     WALL.swap(ahead, Ordering::Relaxed) != ahead
 }
@@ -40,8 +40,8 @@ impl Kernel {
         base(clock) + self.now
     }
 
-    /// Returns the step of a call that inspects the world without waiting, such as reading a clock. Such calls in a
-    /// loop would stop virtual time, so after many consecutive ones each takes a microsecond.
+    /// Returns the step of a call that reads the state without waiting, such as reading a clock. A loop of such calls
+    /// would never let virtual time advance. So after many consecutive ones, each takes a microsecond.
     pub(super) fn without_waiting(&mut self, result: isize, attempt: &Attempt) -> Step {
         self.readings = self.readings.saturating_add(1);
         match self.readings > FREE_READINGS && !attempt.timed_out {
@@ -92,7 +92,7 @@ impl Kernel {
         }))
     }
 
-    /// `pause` and similar calls, which never return by themselves.
+    /// Simulates `pause` and similar calls, which return only after a signal.
     pub(super) fn wait_forever() -> Step {
         Step::Wait(Wait {
             on: On::Time,
@@ -121,7 +121,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `clock_settime` and `settimeofday`, which fail because the program has no privileges.
+    /// Simulates `clock_settime` and `settimeofday`: they fail, because the program has no privileges.
     pub(super) fn set_clock() -> isize {
         error(libc::EPERM)
     }

@@ -74,7 +74,7 @@ pub(crate) struct Object {
     references: u32,
     /// The time of the next check of the object; [`NEVER`] if there is none.
     pub timer: u64,
-    /// The epoll objects that watch this object, each with the watched descriptor.
+    /// The epoll objects that watch this object, each with the descriptor that it watches.
     pub watchers: Vec<(Id, i32)>,
 }
 
@@ -326,14 +326,14 @@ impl Kernel {
         }
     }
 
-    /// Closes all descriptors, like the kernel when a program ends.
+    /// Closes all descriptors, as the kernel does when a program ends.
     pub(super) fn close_all(&mut self) {
         for fd in self.descriptors.numbers() {
             let _ = self.close(fd);
         }
     }
 
-    /// `dup`, and `dup2` and `dup3` with a target.
+    /// Simulates `dup`, and, with a target, `dup2` and `dup3`.
     pub(super) fn duplicate(
         &mut self,
         fd: usize,

@@ -1,4 +1,5 @@
-//! Paths that are not on the disk: devices, and files of the real system from which a program reads data about itself.
+//! Serves paths that are not on the simulated disk: devices, and files of the real system from which a program reads
+//! data about itself.
 #![allow(unsafe_code, reason = "reads the program's own image")]
 
 use super::Kernel;
@@ -128,7 +129,7 @@ impl Kernel {
         self.open(Object::new(Kind::Image(image)), flags)
     }
 
-    /// `stat` and `lstat` of a path of the real system.
+    /// Simulates `stat` and `lstat` for a path of the real system.
     pub(super) fn stat_real(path: &CStr, out: usize, flags: i32) -> Result<isize, Error> {
         on_path(libc::SYS_newfstatat, path, [out, flags as usize])?;
         hide_access_time(out)
@@ -163,7 +164,7 @@ impl Kernel {
         unsafe { raw(number, args) }
     }
 
-    /// `readlink` of a path that is not on the disk. Only the path of the program is a link.
+    /// Simulates `readlink` for a path that is not on the disk. Only the path of the program is a link.
     pub(super) fn image_path(
         path: &[u8],
         out: usize,

@@ -1,7 +1,8 @@
 //! `epoll`: level- and edge-triggered, and one-shot.
 //!
 //! A change of an object marks its entry. The readiness of marked entries is checked when events are collected, as in
-//! Linux. The check unmarks an edge-triggered entry, and a level-triggered one only if it is not ready.
+//! Linux. The check always unmarks an edge-triggered entry. It unmarks a level-triggered entry only if the entry is not
+//! ready.
 
 use super::descriptors::{Kind, Object};
 use super::user::{self, Error, error};
@@ -46,7 +47,7 @@ impl Epoll {
         self.marks.retain(|&marked| marked != fd);
     }
 
-    /// Removes the entry of this descriptor, because its object is gone.
+    /// Removes the entry of this descriptor, because its object was closed.
     pub(crate) fn forget(&mut self, fd: i32, id: Id) {
         if self.entries.get(&fd).is_some_and(|entry| entry.id == id) {
             self.entries.remove(&fd);
@@ -179,7 +180,7 @@ impl Kernel {
         Ok(events)
     }
 
-    /// `epoll_wait`, with a limit in nanoseconds.
+    /// Simulates `epoll_wait`, with a time limit in nanoseconds.
     pub(super) fn epoll_wait(
         &mut self,
         fd: usize,

@@ -48,7 +48,7 @@ impl Counter {
 pub(crate) struct Timer {
     /// The clock to which absolute times refer.
     clock: i32,
-    /// The next expiration as an absolute time of the clock, if it was set as such.
+    /// The next expiration as an absolute time of the clock, if the program set an absolute time.
     absolute: Option<u64>,
     /// The next expiration; [`NEVER`] if the timer is not armed.
     due: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// Returns the virtual time of an absolute expiration, which is not in the past.
+    /// Returns the virtual time of an absolute expiration. An expiration in the past gives the current time.
     fn absolute_due(&self, now: u64) -> Option<u64> {
         let time = self.absolute?.saturating_sub(clock::base(self.clock));
         Some(time.max(now))

@@ -41,7 +41,7 @@ pub(crate) struct OpenDirectory {
 }
 
 impl Kernel {
-    /// True for a random `per_thousand` of 1,000 calls.
+    /// Returns true in `per_thousand` of 1,000 calls, at random.
     fn has_bad_luck(&mut self, per_thousand: u32) -> bool {
         per_thousand > 0 && self.random.below(1000) < per_thousand as usize
     }
@@ -112,8 +112,8 @@ impl Kernel {
         Ok(Step::Done(count as isize))
     }
 
-    /// Returns the number of bytes that one call transfers: as many as requested, or fewer by a
-    /// simulated short transfer.
+    /// Returns the number of bytes that one call transfers: the requested number, or fewer if a short transfer is
+    /// simulated.
     fn transfer_limit(&mut self, asked: usize) -> usize {
         match asked > 1 && self.has_bad_luck(self.disk.short) {
             true => 1 + self.random.below((asked - 1).min(1 << 30)),

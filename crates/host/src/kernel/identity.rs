@@ -35,7 +35,7 @@ impl Kernel {
         PID as isize + current_thread().unwrap_or(0) as isize
     }
 
-    /// Simulates `sched_getaffinity`: reports two processors.
+    /// Simulates `sched_getaffinity`, which reports two processors.
     pub(super) fn affinity(size: usize, out: usize) -> Result<isize, Error> {
         if size < 8 {
             return Err(error(libc::EINVAL));
@@ -72,7 +72,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `sysinfo`: a machine of 8 GiB, of which half is free.
+    /// Simulates `sysinfo`: the machine has 8 GiB of memory, of which half is free.
     pub(super) fn sysinfo(&self, out: usize) -> Result<isize, Error> {
         const MEMORY: u64 = 8 << 30;
         // SAFETY: all-zero is a valid `sysinfo`.
@@ -84,7 +84,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `getrusage`: a program takes no processor time, because computing takes no virtual time.
+    /// Simulates `getrusage`: it reports no processor time, because computing takes no virtual time.
     pub(super) fn getrusage(out: usize) -> Result<isize, Error> {
         // SAFETY: all-zero is a valid `rusage`.
         let usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -92,8 +92,8 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `times`: reports no processor time, like [`Kernel::getrusage`]. The result is the clock in hundredths of a
-    /// second.
+    /// Simulates `times`: it reports no processor time, like [`Kernel::getrusage`]. The result is the clock in
+    /// hundredths of a second.
     pub(super) fn times(&self, out: usize) -> Result<isize, Error> {
         if out != 0 {
             user::write(out, [0u64; 4])?;
@@ -106,7 +106,7 @@ impl Kernel {
         std::mem::replace(&mut self.mask, mask as u32 & 0o777) as isize
     }
 
-    /// `getrlimit` and `prlimit64`: the limits are equal on every machine.
+    /// Simulates `getrlimit` and `prlimit64`. The limits are equal on every machine.
     pub(super) fn limits(resource: usize, out: usize) -> Result<isize, Error> {
         if out == 0 {
             return Ok(0);
@@ -125,7 +125,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `prctl`: stores names of threads for the log. Other options have no effect.
+    /// Simulates `prctl`: it stores the names of threads for the log. Other options have no effect.
     pub(super) fn prctl(&mut self, option: usize, argument: usize) -> Result<isize, Error> {
         let thread = current_thread().unwrap_or(0);
         match option as i32 {

@@ -1,4 +1,4 @@
-//! Internet sockets of a host: ports, connections by address, packets in and out.
+//! The internet sockets of a host: ports, connections by their addresses, and incoming and outgoing packets.
 
 use super::descriptors::{Descriptors, Kind, Object};
 use super::user::{Error, error};
@@ -156,7 +156,7 @@ fn shares_port(descriptors: &Descriptors, id: Id) -> bool {
     })
 }
 
-/// Chooses among the sockets that share a port: the same one for each peer.
+/// Chooses one of the sockets that share a port. The choice is always the same for the same peer.
 fn choose(sockets: impl Iterator<Item = Id>, peer: SocketAddr) -> Option<Id> {
     let sockets: Vec<Id> = sockets.collect();
     let host = match peer.ip() {
@@ -191,7 +191,7 @@ impl Kernel {
         same.copied().unwrap_or(own[0])
     }
 
-    /// Takes a port for a socket: the requested one, or a free one for 0.
+    /// Takes a port for a socket: the requested port, or a free port if 0 was requested.
     pub(super) fn take_port(
         &mut self,
         id: Id,

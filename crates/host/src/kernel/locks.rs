@@ -128,7 +128,7 @@ impl Kernel {
         Ok((ino, record))
     }
 
-    /// `F_SETLK` and `F_OFD_SETLK`, including the variants that wait and that query.
+    /// Simulates `F_SETLK` and `F_OFD_SETLK`, including the variants that wait and the variants that query.
     pub(super) fn record_lock(
         &mut self,
         fd: usize,

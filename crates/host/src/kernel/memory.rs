@@ -1,4 +1,5 @@
-//! Memory that a program maps, and stacks of threads, at addresses that depend only on the program.
+//! Chooses the addresses of the memory that a program maps, and of the stacks of threads. They depend only on the
+//! program.
 #![allow(unsafe_code, reason = "maps memory")]
 
 use super::descriptors::Kind;
@@ -23,7 +24,8 @@ pub(crate) struct Regions {
     next_mapping: usize,
     /// Stacks by slot: the size of the mapping, and whether a thread uses it.
     stacks: Vec<(usize, bool)>,
-    /// The mappings that write to files, with their addresses and inodes. Unmapped ones stay in the list.
+    /// The mappings that write to files, with their addresses and inodes. Mappings that the program has unmapped stay
+    /// in the list.
     written: Vec<((usize, usize), Ino)>,
 }
 
@@ -58,7 +60,7 @@ fn map_at(address: usize, length: usize, protection: i32) -> isize {
 }
 
 impl Kernel {
-    /// `mmap`: if the program requests no address, the next free one is chosen.
+    /// Simulates `mmap`. If the program requests no address, the next free one is chosen.
     pub(super) fn mmap(&mut self, args: &Args) -> Result<isize, Error> {
         let mut args = *args;
         let anonymous = args[3] as i32 & libc::MAP_ANONYMOUS != 0;
@@ -121,7 +123,7 @@ impl Kernel {
         }
     }
 
-    /// `msync`: with `MS_SYNC`, syncs the files of the mappings in the range.
+    /// Simulates `msync`. With `MS_SYNC`, it syncs the files of the mappings in the range.
     pub(super) fn msync(
         &mut self,
         start: usize,

@@ -27,8 +27,8 @@ fn datagram(buffers: &Buffers, flags: i32, from: Vec<u8>, data: &[u8]) -> Receiv
 }
 
 impl Kernel {
-    /// `read`, `recv` and similar calls; `after` receives the sender of a datagram, and whether the datagram was
-    /// truncated.
+    /// Simulates `read`, `recv` and similar calls. `after` is called with the sender of a datagram, and whether the
+    /// datagram was truncated.
     pub(super) fn read(
         &mut self,
         fd: usize,

@@ -8,7 +8,7 @@ use super::{clock, identity, user};
 use crate::raw::{Args, raw};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The address from which on memory for the kernel is mapped.
+/// The lowest address at which memory for the kernel is mapped.
 const MAPPINGS: usize = 0x2900_0000_0000;
 const PAGE: usize = 4096;
 
@@ -21,7 +21,7 @@ pub(super) fn set_time(now: u64) {
     NOW.store(now, Ordering::Relaxed);
 }
 
-/// True for calls that do not switch to another thread, because an allocator makes them while it holds locks that
+/// True for calls that must not switch to another thread. An allocator makes these calls while it holds locks that
 /// allocations of the simulated kernel need.
 pub(super) fn is_of_allocators(number: i64) -> bool {
     matches!(

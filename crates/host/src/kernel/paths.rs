@@ -524,7 +524,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `utimensat`. The time of the last access is not stored.
+    /// Simulates `utimensat`. The time of the last access is not stored.
     pub(super) fn set_times(
         &mut self,
         directory: usize,

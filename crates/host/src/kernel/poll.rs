@@ -38,7 +38,7 @@ impl Kernel {
         Ok(self.wait_or(ready, watched, limit, attempt))
     }
 
-    /// `select`: replaces the sets with the ready descriptors.
+    /// Simulates `select`: replaces the sets with the ready descriptors.
     pub(super) fn select(
         &mut self,
         count: usize,

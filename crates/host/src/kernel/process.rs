@@ -8,14 +8,14 @@ use crate::channel::Ending;
 use crate::raw::{Args, args, raw};
 
 impl Kernel {
-    /// `exit_group`: closes sockets like the kernel, and stops all threads.
+    /// Simulates `exit_group`: closes the sockets, as the kernel does, and stops all threads.
     pub(super) fn exit(&mut self, status: usize) -> Step {
         self.end(Ending::Exited(status as i32 & 0xff));
         self.stop_program();
         Step::Exit
     }
 
-    /// Stops the program. Its kernel continues, so that connections end as on a real machine.
+    /// Stops the program. The host's kernel continues to run, so that connections end as on a real machine.
     pub(crate) fn stop_program(&mut self) {
         self.scheduler.stopped = true;
         self.close_all();
@@ -28,7 +28,8 @@ impl Kernel {
 
     /// Reports a deadlock if no thread of the program can ever run again.
     ///
-    /// A program that waits for descriptors can be woken by a packet, so only futexes and joins count.
+    /// A packet can wake a thread that waits for a descriptor. So a deadlock means that every thread waits for a futex
+    /// or joins another thread.
     pub(super) fn check_deadlock(&mut self, next: u64) {
         let is_held = self.scheduler.stopped || self.scheduler.is_paused;
         if next != NEVER || is_held || !self.scheduler.is_deadlocked() {
@@ -43,7 +44,8 @@ impl Kernel {
         self.stop_program();
     }
 
-    /// `kill`, `tkill` and `tgkill`, which may only target the program itself, because that is how a program aborts.
+    /// Simulates `kill`, `tkill` and `tgkill`. They may target only the program itself, because a program aborts in
+    /// this way.
     pub(super) fn send_signal(&mut self, target: usize, signal: usize) -> Step {
         let target = target as i32;
         // The C library uses the real ids of threads, which it has stored at their start.
@@ -84,7 +86,7 @@ pub(super) fn stop(host: &str, now: u64) {
     }
 }
 
-/// Raises a signal in the calling thread, like `raise` and `abort`. Handlers run before it returns.
+/// Raises a signal in the calling thread, like `raise` and `abort`. Handlers run before this function returns.
 pub(super) fn raise(signal: i32) -> isize {
     // SAFETY: the calls take no pointers.
     unsafe {

@@ -1,7 +1,7 @@
 //! Signals that the simulation or the program itself sends to the program.
 //!
-//! Handlers are installed in the real process. To deliver a signal, the first thread of the program is woken and raises it
-//! in itself, so that the handler runs on a simulated thread that has the baton.
+//! Handlers are installed in the real process. To deliver a signal, the first thread of the program is woken and raises
+//! the signal. So the handler runs on a simulated thread that has the baton.
 #![allow(unsafe_code, reason = "asks for handlers, and raises signals")]
 
 use super::descriptors::{Kind, Object};
@@ -100,7 +100,7 @@ impl Kernel {
         }
     }
 
-    /// Delivers a signal from outside, while no thread runs.
+    /// Delivers a signal from the simulation, while no thread runs.
     pub(super) fn deliver_signal(&mut self, signal: i32) {
         if !(1..=64).contains(&signal) {
             return;

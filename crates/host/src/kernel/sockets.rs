@@ -312,7 +312,7 @@ impl Kernel {
         }
     }
 
-    /// `setsockopt`. Options without an effect in a simulation are stored; unknown ones are refused.
+    /// Simulates `setsockopt`. Options without an effect in a simulation are stored; unknown options are refused.
     pub(super) fn setsockopt(
         &mut self,
         fd: usize,

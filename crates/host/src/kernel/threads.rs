@@ -1,4 +1,4 @@
-//! Threads of a host's program, of which one runs at a time while all others wait for the baton.
+//! The threads of a host's program. Only the thread that has the baton runs; all others wait for the baton.
 //!
 //! The next thread is drawn from the ready ones with the host's random numbers. If no thread is ready, the current
 //! thread ends the step and serves the next commands of the simulation ([`super::next_thread`]).
@@ -9,11 +9,12 @@ use crate::raw::Signal;
 /// A thread of the program.
 #[derive(Debug)]
 struct Thread {
-    /// The signal that gives the thread the baton. It is leaked, so that a thread can wait for it without borrowing the
-    /// kernel.
+    /// The signal that gives the thread the baton. The signal is never freed, so a thread can wait for it without
+    /// borrowing the kernel.
     baton: &'static Signal,
     state: State,
-    /// Orders waiting threads, so that the longest waiting thread is woken first.
+    /// The number of the thread's last wait, counted over all threads. Of several waiting threads, the one with the
+    /// lowest number is woken first.
     since: u64,
     /// The reason why the last wait has ended.
     waking: Waking,
@@ -49,7 +50,7 @@ pub(crate) struct Scheduler {
     pub switches: u64,
     /// True if the program has stopped, so that no thread runs any more.
     pub stopped: bool,
-    /// True while the program stands still after `SIGSTOP`.
+    /// True while the program is suspended by `SIGSTOP`.
     pub is_paused: bool,
     /// The signals that have arrived during the pause.
     pub pending: Vec<i32>,
@@ -88,7 +89,7 @@ impl Scheduler {
         self.threads[thread].state == State::Ended
     }
 
-    /// True if threads are alive and each waits for another one.
+    /// True if there are threads and each of them waits for another thread.
     pub(crate) fn is_deadlocked(&self) -> bool {
         let mut living = self
             .threads
@@ -175,8 +176,8 @@ impl Scheduler {
         }
     }
 
-    /// Wakes the threads that wait with a time limit, so that they compute the limit again. A wait for a futex may
-    /// end for no reason.
+    /// Wakes the threads that wait with a time limit, so that they compute the limit again. This is allowed, because a
+    /// wait for a futex may end for no reason.
     pub(crate) fn wake_timed(&mut self) {
         for number in 0..self.threads.len() {
             if let State::Waiting(wait) = &self.threads[number].state
@@ -258,7 +259,7 @@ impl Kernel {
         self.scheduler.baton(thread)
     }
 
-    /// True if the thread has given the baton away for ever.
+    /// True if the thread has ended and will never take the baton again.
     pub(crate) fn has_ended(&self, thread: usize) -> bool {
         self.scheduler.has_ended(thread)
     }
@@ -278,8 +279,9 @@ pub(super) fn wait_for_machine() {
     MACHINE.wait();
 }
 
-/// Passes the baton on, and returns when the calling thread has it again: when the awaited event has happened, or with
-/// `None` when other ready threads had a chance to run. Handlers of signals have run before it returns.
+/// Passes the baton on, and returns when the calling thread has it again. With a `wait`, this is when the awaited event
+/// has happened; with `None`, when other ready threads had a chance to run. Signal handlers have run before this
+/// function returns.
 pub(crate) fn pass_on(wait: Option<Wait>) -> Waking {
     let Some(me) = THREAD.get() else {
         super::fatal("a thread without the baton passes it on");
@@ -312,7 +314,7 @@ pub(crate) fn pass_on(wait: Option<Wait>) -> Waking {
     waking
 }
 
-/// Gives the baton away for ever, because the calling thread ends.
+/// Gives the baton away for the last time, because the calling thread ends.
 pub(crate) fn leave() {
     let Some(me) = THREAD.get() else { return };
     let flag = with(|kernel| {

@@ -1,5 +1,5 @@
-//! The safety net below the symbols: a seccomp filter raises a signal for every call that did not come from
-//! [`crate::raw`], and the handler serves it like [`super::call`].
+//! Catches the calls that do not go through the intercepted symbols. A seccomp filter raises a signal for every call
+//! that did not come from [`crate::raw`], and the signal's handler serves the call like [`super::call`].
 //!
 //! The filter allows calls that concern only the memory, the signals and the threads of the process itself.
 #![allow(unsafe_code, reason = "installs a filter and a signal handler")]

@@ -83,7 +83,7 @@ impl UnixDatagrams {
         !self.queue.is_empty() || self.is_deaf
     }
 
-    /// Takes the next datagram; an empty one at the end.
+    /// Takes the next datagram. Returns an empty one if the socket was shut down for reading and no datagram is left.
     pub(super) fn take(&mut self, peek: bool) -> Option<(Address, Vec<u8>)> {
         let next = match peek {
             true => self.queue.front().cloned(),

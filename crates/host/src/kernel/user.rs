@@ -139,7 +139,7 @@ pub(crate) fn to_timespec(nanos: u64) -> libc::timespec {
     }
 }
 
-/// Reads an internet address. IPv4 addresses within IPv6 become IPv4 ones.
+/// Reads an internet address. An IPv4-mapped IPv6 address becomes an IPv4 address.
 pub(crate) fn socket_address(address: usize, length: usize) -> Result<SocketAddr, Error> {
     if length < 2 {
         return Err(error(libc::EINVAL));

@@ -1,5 +1,5 @@
-//! Calls that start processes, which hosts cannot do. They are refused here and not by the filter, because the C
-//! library blocks signals in these calls.
+//! Refuses calls that start processes, because hosts cannot start processes. The filter cannot refuse these calls,
+//! because the C library blocks signals in them.
 
 use super::Next;
 use crate::kernel::{call, current_thread};
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn fork() -> pid_t {
     fork_or_refuse()
 }
 
-/// The C library's `vfork`, which may behave like `fork`.
+/// Replaces the C library's `vfork`, which may behave like `fork`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfork() -> pid_t {
     fork_or_refuse()

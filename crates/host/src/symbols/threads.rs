@@ -24,10 +24,10 @@ unsafe extern "C" {
     fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
 }
 
-/// The pthread key whose destructor ends a thread's turn.
+/// The pthread key whose destructor makes an ending thread give the baton away.
 static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
-/// The round of the C library's destructors in which the key's destructor ends the thread's turn: the last round but
-/// one, after the program's own destructors.
+/// The round of the C library's destructors in which the key's destructor gives the baton away: the last round but one,
+/// after the program's own destructors.
 const ROUNDS: usize = 3;
 /// The stack size of a thread that requests no size.
 const DEFAULT_STACK: usize = 8 << 20;
@@ -40,7 +40,7 @@ struct Start {
     baton: &'static Signal,
 }
 
-/// Prepares for the ends of threads. Called once, before the first thread is started.
+/// Creates the key with which threads end. The function is called once, before the first thread is started.
 pub(crate) fn prepare() {
     let mut key: pthread_key_t = 0;
     // SAFETY: the destructor has the type that the call expects.
@@ -118,8 +118,8 @@ pub(crate) fn start(
     result
 }
 
-/// Makes the calling thread, the only one of its process, the first thread of the program. Returns when it has the baton
-/// for the first time.
+/// Makes the calling thread, which is the only thread of its process, the first thread of the program. Returns when the
+/// thread has the baton for the first time.
 pub(crate) fn adopt() {
     let (thread, baton) = with(|kernel| {
         let thread = kernel.add_thread();
@@ -160,7 +160,8 @@ fn reap() {
     }
 }
 
-/// Waits until a thread whose turn is over has really ended, which is imminent, and frees its stack.
+/// Waits until a thread that has given the baton away for the last time has really ended, and frees its stack. The wait
+/// is short.
 fn join_really(ended: &StartedThread, value: *mut *mut c_void) -> c_int {
     // SAFETY: the thread was started with `pthread_create`, is joined once, and is not detached in the C library.
     let result = outside(|| unsafe { JOIN.get::<Join>()(ended.handle, value) });
@@ -250,8 +251,8 @@ pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
     })
 }
 
-/// The C library's `pthread_getattr_np`. The C library assumes that a stack which it did not allocate has no guard;
-/// stacks of hosts have a guard of one page.
+/// Replaces the C library's `pthread_getattr_np`. The C library assumes that a stack which it did not allocate has no
+/// guard, but stacks of hosts have a guard of one page.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_getattr_np(handle: pthread_t, out: *mut pthread_attr_t) -> c_int {
     // SAFETY: passes on the caller's arguments; the call initialises the attributes.

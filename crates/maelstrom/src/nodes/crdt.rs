@@ -43,7 +43,7 @@ impl State for Set {
     }
 }
 
-/// For each node, the sums of its positive and of its negative additions.
+/// For each node, the sum of its positive additions and the sum of its negative additions.
 #[derive(Default)]
 pub(super) struct Counter(BTreeMap<u32, [i64; 2]>);
 

@@ -1,4 +1,4 @@
-//! A node that forwards requests to the service `lin-kv`, and the service's replies to its clients.
+//! A node that forwards requests to the service `lin-kv`, and the replies of this service to the clients.
 
 use crate::{Body, Cluster, Packet};
 use corsair::{Actor, Addr, Context, Event, Flow};

@@ -57,9 +57,9 @@ enum Pending {
 /// The steps of the final phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// All keys are assigned, and read from their beginning.
+    /// The client is assigned all keys, and reads them from the beginning.
     Assign,
-    /// The keys are polled until there are no new messages.
+    /// The client polls the keys until there are no new messages.
     Poll,
     Done,
 }

@@ -131,13 +131,13 @@ impl Session for SetSession {
 struct Seen {
     /// The time after which the element is known to have been added.
     known: Option<u64>,
-    /// The indices of the last read that contains the element, and of the last earlier read that
-    /// does not.
+    /// The index of the last read that contains the element. `absent` is the index of the last earlier read that does
+    /// not.
     present: Option<usize>,
     absent: Option<usize>,
 }
 
-/// Checks for lost elements, which are known to have been added and are missing in the last reads.
+/// Checks for lost elements: elements that were certainly added and are missing in the last reads.
 fn check(history: &[Record], add: &str) -> Findings {
     let mut findings = Findings::default();
     let mut elements: BTreeMap<&Value, Seen> = BTreeMap::new();

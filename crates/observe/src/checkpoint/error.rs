@@ -69,7 +69,7 @@ pub enum CheckpointError {
         /// The file that is missing.
         path: PathBuf,
     },
-    /// A file has another length than the manifest says.
+    /// The length of a file differs from the length in the manifest.
     #[error(
         "{} has {bytes} bytes of the {saved} that were written; resume from an older checkpoint, or from a copy",
         .path.display()
@@ -82,7 +82,7 @@ pub enum CheckpointError {
         /// The length in the manifest.
         saved: u64,
     },
-    /// A file has the right length but other contents.
+    /// A file has the length in the manifest, but other contents.
     #[error(
         "{} is damaged: its checksum differs; resume from an older checkpoint, or from a copy",
         .path.display()

@@ -26,8 +26,7 @@ impl RunId {
         RunId(fnv(0xcbf2_9ce4_8422_2325, bytes))
     }
 
-    /// Returns the identity of the branch that leaves this run at `time` (in nanoseconds) and differs from the run by
-    /// `changes`.
+    /// Returns the identity of the branch that separates from this run at `time` (in nanoseconds) with these `changes`.
     pub fn branch(self, time: u64, changes: &[u8]) -> RunId {
         let hash = fnv(self.0, b"branch");
         RunId(fnv(fnv(hash, &time.to_le_bytes()), changes))

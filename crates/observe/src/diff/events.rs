@@ -49,7 +49,7 @@ impl Events {
         }
     }
 
-    /// Returns the event without the blanks and commas around it.
+    /// Returns the event without surrounding blanks and commas.
     pub(super) fn event(&self) -> &[u8] {
         let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
         let line = &self.line;

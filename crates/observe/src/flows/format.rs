@@ -7,11 +7,11 @@ use super::zipkin::{ZipkinV1, ZipkinV2};
 /// A format for flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowFormat {
-    /// Zipkin v1, an array, as spigo writes it: `json_metrics/<arch>_flow.json`.
+    /// Zipkin v1: a JSON array as spigo writes it, in `json_metrics/<arch>_flow.json`.
     ZipkinV1,
-    /// Zipkin v2, an array: `json_metrics/<arch>_flow.zipkin.json`.
+    /// Zipkin v2: a JSON array, in `json_metrics/<arch>_flow.zipkin.json`.
     ZipkinV2,
-    /// OTLP/JSON, a request per line: `json_metrics/<arch>_flow.otlp.jsonl`.
+    /// OTLP/JSON: one request per line, in `json_metrics/<arch>_flow.otlp.jsonl`.
     Otlp,
 }
 

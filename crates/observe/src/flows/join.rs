@@ -1,8 +1,8 @@
 //! Combines the ends of exchanges into spans.
 //!
-//! A span is emitted when it is over. Spans that never end (their server was killed) wait until the run ends or
-//! [`OPEN`] spans are open; then the oldest is emitted without its missing times. The result depends only on the order
-//! of records.
+//! A span is emitted when it is over. A span whose server was killed never ends. Such spans are kept until the run
+//! ends, or until [`OPEN`] spans are open; then the oldest one is emitted without its missing times. The result depends
+//! only on the order of records.
 
 use super::End;
 use super::span::Span;

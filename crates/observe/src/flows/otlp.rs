@@ -2,10 +2,9 @@
 //! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>), with hexadecimal ids and
 //! times as text.
 //!
-//! In this protocol, each side of an exchange is a span with a separate id. The client's id is the
-//! number of the exchange. The server's id is the same number with bit 31 flipped; no
-//! [`corsair::SpanId`] has this bit set. When the server starts further exchanges to answer this one,
-//! their parent is the server's side.
+//! In this protocol, each side of an exchange is a span with a separate id. The client's id is the number of the
+//! exchange. The server's id is the same number with bit 31 flipped; no [`corsair::SpanId`] has this bit set. If the
+//! server starts further exchanges to answer this one, their parent is the server's span.
 
 use super::span::{Hex, LongHex, NEVER, Names, Span};
 use super::span_format::{Arrays, SpanFormat, Spans as SpansToWrite};

@@ -24,7 +24,7 @@ pub(crate) struct Outlet {
 #[derive(Debug)]
 enum To {
     File(CountingWriter<Replacement>),
-    /// The connection to another system, and the maximum number of spans in a payload.
+    /// A connection to another system, and the maximum number of spans in one payload.
     #[cfg_attr(
         not(any(feature = "http", feature = "kafka")),
         allow(dead_code, reason = "used where flows are sent")
@@ -36,7 +36,7 @@ enum To {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedOutlet {
     begun: ContinuedFile,
-    /// True if the array in the file has elements.
+    /// True if the array in the file is not empty.
     elements: bool,
 }
 

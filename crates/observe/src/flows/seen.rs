@@ -1,4 +1,4 @@
-//! Spans for programs that store or count them.
+//! The form in which spans are passed to a function of the program.
 
 use super::span::{NEVER, Names, Span};
 use crate::SpanSink;

@@ -58,7 +58,7 @@ impl Span {
     }
 }
 
-/// The names for writing spans, and the wall-clock time at which the run starts.
+/// The names that written spans contain, and the wall-clock time at which the run starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names<'a> {
     pub(crate) directory: &'a Directory,
@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
         self.directory.get(actor).map(|placed| &**placed)
     }
 
-    /// Returns microseconds since 1970 for Zipkin, which takes 0 as an unknown time.
+    /// Returns microseconds since 1970 for Zipkin, in which 0 means an unknown time.
     pub(crate) fn micros(&self, at: u64) -> u64 {
         (self.nanos(at) / 1_000).max(1)
     }

@@ -1,8 +1,8 @@
 //! Spans as Zipkin writes them, versions 1 and 2.
 //!
-//! Version 1 has spigo's shape: one span with an annotation for each end. Version 2
-//! (<https://zipkin.io/zipkin-api/>) has two spans with the same id, one for each side; the
-//! server's span is marked as shared.
+//! Version 1 is the form that spigo writes: one span with an annotation for each end of an exchange. Version 2
+//! (<https://zipkin.io/zipkin-api/>) has two spans with the same id, one for each side; the server's span is marked as
+//! shared.
 
 use super::span::{Hex, NEVER, NONE, Names, Span};
 use super::span_format::{Arrays, SpanFormat, Spans};

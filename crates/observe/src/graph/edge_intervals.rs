@@ -1,4 +1,4 @@
-//! The intervals in which edges existed, stored on disk until the run is over.
+//! Stores the intervals in which edges existed on disk until the run is over.
 //!
 //! GraphML and GEXF store the end of an edge together with the edge, and all edges follow the nodes. A run may have
 //! more edges than fit into memory, so edges are stored in a temporary file.
@@ -11,10 +11,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The end of an interval that has not ended.
+/// The value of [`EdgeInterval::ended`] for an interval that has not ended.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The interval from the time at which an edge appeared to the time at which it was forgotten.
+/// An interval in which an edge existed, from its appearance until it was forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeInterval {
     pub(crate) source: u32,

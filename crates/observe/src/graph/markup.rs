@@ -1,7 +1,7 @@
 //! Graphs as XML: GraphML, which yEd reads, and GEXF, which Gephi reads.
 //!
-//! Both formats write the end of a node or an edge together with its beginning. So until the run is over, nodes are
-//! kept in memory (about 100 bytes for each single node, 8 for a member of a population) and edges are kept on disk.
+//! Both formats write the end of a node or an edge together with its beginning. So nodes and edges are stored until the
+//! run is over: nodes in memory (about 100 bytes for each single node, 8 for a member of a population), edges on disk.
 
 use super::edge_intervals::{EdgeInterval, EdgeIntervals, EndedEdges, NEVER};
 use super::network::Edge;
@@ -271,8 +271,8 @@ fn seconds(nanos: u64) -> String {
     text.to_owned()
 }
 
-/// Writes all nodes and edges with the seconds of the run in which they existed. An edge that was forgotten and learned
-/// again is one edge with several spells.
+/// Writes all nodes and edges with the seconds of the run in which they existed. An edge that was forgotten and later
+/// added again is one edge with several `spell` elements.
 pub(crate) fn gexf(out: &mut impl Write, graph: &mut GraphHistory, arch: &str) -> io::Result<()> {
     const ATTRIBUTES: [&str; 5] = ["service", "package", "region", "zone", "ip"];
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);

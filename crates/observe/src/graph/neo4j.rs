@@ -1,8 +1,8 @@
 //! The graph in Neo4j, written through the database's HTTP API. Each statement has parameters with many rows.
 //!
 //! A node has the label `Corsair`, the label of its service, and spigo's properties; an edge is a `CONN`. With flows,
-//! an exchange is a relationship from the client to the server, and the kind of its message is the type of the
-//! relationship. The graph of an earlier run of the same architecture is replaced.
+//! each exchange is a relationship from the client to the server. The type of the relationship is the kind of the
+//! message. The graph of an earlier run of the same architecture is replaced.
 
 use crate::directory::NodeRecord;
 use crate::flows::span::{Names, Span};
@@ -97,7 +97,7 @@ mod sending {
         message: String,
     }
 
-    /// The error if another run has just created the index; it is ignored.
+    /// The error that the database returns if another run has just created the index. This error is ignored.
     const INDEX_IS_THERE: &str = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists";
 
     /// Returns the first error in an answer. The API answers with status 200 even if a statement has failed.

@@ -1,8 +1,8 @@
 //! The current network: its nodes, and its edges with their numbers.
 //!
-//! Actors with the same name are one node; an edge is written once, however many of them have it. Members of
-//! populations have no entries here: their numbers follow from their indices, and each of their edges is recorded only
-//! once.
+//! Actors with the same name are one node. If several of them have the same edge, it is written once. Members of
+//! populations have no entries here, because their numbers follow from their indices and each of their edges is
+//! recorded only once.
 
 use crate::ObserveError;
 use crate::directory::ActorIdentity;

@@ -111,7 +111,7 @@ struct File {
 #[derive(Default)]
 struct Events {
     nodes: Vec<GraphNode>,
-    /// The ends of edges, and true if an edge was added or false if it was forgotten.
+    /// The changes of edges: the two ends of an edge, and true if it was added or false if it was forgotten.
     edges: Vec<((String, String), bool)>,
     killed: Vec<(String, Timestamp)>,
     /// The first invalid event: its number, counted from 1, and the fault.

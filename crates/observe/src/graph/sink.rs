@@ -1,4 +1,4 @@
-//! All graphs of a run, which are written from the same records.
+//! Writes all graphs of a run from the same records.
 
 use super::edge_intervals::EdgeIntervals;
 use super::markup::{self, GraphHistory, SavedMarkup};
@@ -155,7 +155,7 @@ impl GraphSink {
         self.json.as_ref().map_or(0, |json| json.out().bytes())
     }
 
-    /// Returns the date of a time, or the last possible date for times beyond the calendar.
+    /// Returns the date of a time. For a time beyond the last possible date, returns the last possible date.
     fn date(&self, at: u64) -> Timestamp {
         let date = self.epoch.checked_add(Duration::from_nanos(at));
         date.unwrap_or(Timestamp::MAX)

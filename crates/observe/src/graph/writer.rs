@@ -1,4 +1,4 @@
-//! Writes a GraphJSON file. Events are in order, and are written in batches.
+//! Writes a GraphJSON file. Events are written in batches, in the order of the calls.
 
 use super::VERSION;
 use crate::Exit;

@@ -10,11 +10,11 @@ use std::vec::Drain;
 /// are taken from the lanes. This holds as long as each actor's records of one instant are in order in one lane, and
 /// all actors have passed the times with which [`Merge::before`] is called.
 ///
-/// A record is sorted once, together with the records that are written with it. Until then it is stored with other
-/// records of about the same time, in the order of arrival.
+/// Each record is sorted only once, together with the records that are written at the same time. Until then it is
+/// stored with other records of about the same time, in the order of arrival.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    /// True if no record will be earlier than the last `before`.
+    /// True if no later record can be earlier than the time of the last call of [`Merge::before`].
     in_order: bool,
     /// Records received since the last effective call of [`Merge::before`].
     arrived: Vec<Record>,
@@ -60,8 +60,8 @@ impl Merge {
         self.newest
     }
 
-    /// Takes all records earlier than `time` in order; with `all`, also the records at the end of time. O(n log n) in
-    /// the number of taken records and O(1) for each other record.
+    /// Takes all records earlier than `time`, in order. If `all` is true, also takes the records with the largest
+    /// possible time. The cost is O(n log n) in the number of taken records, and O(1) for each other record.
     pub(crate) fn before(&mut self, time: u64, all: bool) -> Drain<'_, Record> {
         // Until time advances, no earlier record can arrive.
         if time == self.seen && self.in_order && !all {
@@ -128,7 +128,7 @@ mod tests {
             })
     }
 
-    /// The mark of a record is its number in the order of recording of its actor.
+    /// Creates a record. `mark` is the number of the record among the records of its actor.
     fn record(at: u64, actor: u32, mark: u32, node: bool) -> Record {
         let what = match node {
             true => RecordedEvent::Node(Box::new(crate::Node {
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         // Guarantee: observe-1.
-        /// Actors in different lanes record events in windows, while the observer takes records from the lanes at
+        /// Actors in different lanes record events, window by window. The observer takes records from the lanes at
         /// random times.
         #[test]
         fn any_interleaving_of_threads_gives_the_same_order(

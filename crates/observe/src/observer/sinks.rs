@@ -15,7 +15,7 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// On the wall clock, incomplete batches of spans are sent after this time.
+/// The time after which an incomplete batch of spans is sent, if the run uses the wall clock.
 const PROMPT: Duration = Duration::from_secs(1);
 
 /// The times of services by their names.

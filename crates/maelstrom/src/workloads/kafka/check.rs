@@ -92,8 +92,8 @@ fn agreement(logs: &Logs, findings: &mut Findings) {
     findings.list("duplicate", duplicates);
 }
 
-/// Checks that acknowledged messages are polled: those below a polled offset at any time, all
-/// others in the final phase.
+/// Checks that every acknowledged message was polled. A message that was not polled is a lost write if a later offset
+/// of its key was polled, and unseen otherwise.
 fn lost(history: &[Record], logs: &Logs, findings: &mut Findings) {
     let (mut lost, mut unseen) = (Vec::new(), Vec::new());
     for (key, offset, message) in history.iter().filter_map(sent) {
