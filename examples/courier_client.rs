@@ -1,6 +1,6 @@
-//! A client of the messaging service that loses no message: it repeats each POST with the same idempotency key until
-//! the node accepts or refuses it, and continues to listen after the last message that it has processed, however often
-//! the node fails.
+//! A client of the messaging service that loses no message, however often the node fails. The client repeats each POST
+//! with the same idempotency key until the node accepts or refuses it. After a failure it continues to listen after the
+//! last message that it has processed.
 //!
 //! ```text
 //! cargo run --example courier_client                                    a node in this process, and two clients
@@ -118,8 +118,8 @@ impl Client {
         }
     }
 
-    /// Passes every message to `heard`, in order, until the receiver is dropped. A message that was not acknowledged
-    /// when the node failed arrives again, and is recognised by its sequence number.
+    /// Passes every message to `heard`, in order, until the receiver is dropped. A message that the client had not
+    /// acknowledged when the node failed arrives again. The client recognises it by its sequence number.
     async fn listen(self, heard: mpsc::Sender<String>) -> Done<()> {
         let mut last = 0;
         loop {

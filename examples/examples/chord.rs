@@ -1,5 +1,5 @@
-//! Chord: a ring of nodes, each of which knows a few other nodes at exponentially growing distances. Published result
-//! (Stoica, Morris, Karger, Kaashoek, Balakrishnan 2001): a look-up visits ½ log2 n nodes on average.
+//! Chord: a ring of nodes, each of which knows a few other nodes at exponentially growing distances. The published
+//! result (Stoica, Morris, Karger, Kaashoek, Balakrishnan 2001) is that a look-up visits ½ log2 n nodes on average.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

@@ -38,7 +38,7 @@ impl Actor<Note> for Customer {
 /// The number of doors of the shop.
 const DOORS: u64 = 64;
 
-/// The shop, which opens its doors; `customers` come through each door, a `group` at a time.
+/// The shop. Through each door come `customers` customers, a `group` at a time.
 struct Shop {
     customers: u64,
     group: u32,

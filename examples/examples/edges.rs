@@ -1,4 +1,4 @@
-//! Edges: a small graph of tasks that measure, distribute, add up and print, and one handle that stops the graph.
+//! Edges: a small graph of tasks that measure, distribute, add up and print. One handle stops the whole graph.
 //!
 //! ```text
 //!   two sensors ──> merge ──> fan-out ──> mean   (waits: nothing is lost)

@@ -1,5 +1,5 @@
-//! The two forms of an actor: a handler consists of a state and a function that handles an event; an async body is a
-//! script. Here, both handle exactly the same events; the handler is faster.
+//! The two forms of an actor. A handler consists of a state and a function that handles an event. An async body is a
+//! script. In this example both forms handle exactly the same events, and the handler is faster.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -8,7 +8,7 @@ use corsair::{
     Spawn, run,
 };
 
-/// A barrel, with the number of times that it is still to be rolled. The partner gets it next.
+/// A barrel, with the number of times that it must still be rolled.
 #[derive(Message)]
 struct Barrel {
     times: u32,

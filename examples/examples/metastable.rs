@@ -1,10 +1,9 @@
 //! A metastable failure: after a load spike of two seconds, retries keep the system down. With a
 //! budget for retries the same system recovers.
 //!
-//! A database can handle 400 requests per second and receives 280. During the spike, calls time out
-//! and are repeated: up to four attempts for each of 280 requests are more than the database can
-//! handle, so that all of them time out permanently. A budget of a tenth leaves 308 attempts per
-//! second.
+//! A database can handle 400 requests per second and receives 280. During the spike, calls time out and are repeated.
+//! Up to four attempts for each of 280 requests per second are more than the database can handle, so calls continue to
+//! time out after the spike. A retry budget of a tenth limits the load to 308 attempts per second.
 //!
 //! ```text
 //! cargo run -p corsair-examples --example metastable

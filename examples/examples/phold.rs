@@ -1,6 +1,6 @@
-//! PHOLD, the benchmark of parallel simulators (Fujimoto 1990): every event causes one event at a
-//! random actor, after a random time. Theory: the number of pending events is constant, so events
-//! happen at a known rate. The run is the same with any number of workers.
+//! PHOLD, the benchmark of parallel simulators (Fujimoto 1990): every event causes one event at a random actor, after a
+//! random time. According to theory, the number of pending events is constant, so events happen at a known rate. The
+//! run is the same with any number of workers.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

@@ -37,7 +37,7 @@ enum Msg {
     Heartbeat {
         term: u32,
     },
-    /// Notifies the root, which observes the elections, that the sender leads in this term.
+    /// Notifies the root that the sender leads in this term. The root observes the elections.
     Leads {
         term: u32,
     },

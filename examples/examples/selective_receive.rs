@@ -1,5 +1,5 @@
-//! Selective receive: a quartermaster asks for the key in the middle of serving rum, waits only for the key, and then
-//! serves the stashed requests in order.
+//! Selective receive. While a quartermaster serves rum, he asks for the key and waits only for the key. Requests that
+//! arrive before the key are stashed. Then he serves them in order.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

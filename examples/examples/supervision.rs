@@ -1,5 +1,5 @@
-//! On the wall-clock executors a panic ends only the actor that panicked. Its parent is notified, and in this example
-//! hires a new actor.
+//! On the wall-clock executors a panic ends only the actor that panicked. The parent of the actor is notified. In this
+//! example the parent spawns a new actor.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

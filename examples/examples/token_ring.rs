@@ -1,5 +1,5 @@
-//! A token ring: the holder of the token keeps it for a while and passes it on. Theory: a round takes as long as all
-//! transfers and all holdings together, and every node has the token equally often.
+//! A token ring: the holder of the token keeps it for a while and passes it on. According to theory, a round takes as
+//! long as all transfers and all holding times together, and every node has the token equally often.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

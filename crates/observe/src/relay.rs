@@ -28,7 +28,8 @@ struct Header {
     /// The time before which all records are in this batch or an earlier batch.
     reached: u64,
     records: u32,
-    /// The times measured since the last batch with times. They are sent when the run is saved, and at its end.
+    /// The times measured since the last batch with times. They are sent when the run is saved, and at the end of the
+    /// run.
     times: Vec<(String, SavedTimes)>,
     /// The number of checkpoints so far. Times measured before the last checkpoint are in this batch or an earlier
     /// batch.
@@ -45,8 +46,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay of the records that an observer with these settings needs. `send` passes a batch to a [`Source`]
-    /// and may block.
+    /// Starts a relay for the records that an observer with these settings needs. `send` passes a batch to a
+    /// [`Source`], and may block.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -175,7 +176,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
     }
 }
 
-/// The records of another process, in the process that writes them.
+/// Receives the records of another process, in the process that writes them.
 #[derive(Debug)]
 pub struct Source {
     lanes: Arc<Lanes>,

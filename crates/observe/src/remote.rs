@@ -1,9 +1,10 @@
 //! Sending to another system during the run.
 //!
 //! A separate thread sends one payload after the other. If the system is slow, the run waits as soon as a few payloads
-//! are queued: nothing is dropped. If the system fails, the run continues, and lost payloads are counted. Payloads are
-//! discarded for a pause, which is 1 s at first and doubles each time. Then the next payload is tried. So a dead system
-//! costs the run an occasional time-out, and a system that recovers is used again.
+//! are queued: nothing is dropped. If the system fails, the run continues, and lost payloads are counted. After a
+//! failure, payloads are discarded for a pause. The pause is 1 s at first and doubles with each failure. Then the next
+//! payload is tried. So a system that has failed costs the run an occasional time-out, and a system that recovers is
+//! used again.
 
 #[cfg(feature = "http")]
 pub(crate) mod http;

@@ -1,9 +1,9 @@
 //! Files that appear under their names only when they are complete.
 //!
-//! A file is written under a temporary name in the same directory, and renamed when it is complete. Until
-//! then an older file with that name is unchanged; if the run fails, nothing is left. The next process that
-//! writes the file removes the temporary files of killed processes: a process locks its files, so a file that
-//! can be locked belongs to no running process.
+//! A file is written under a temporary name in the same directory, and renamed when it is complete. Until then, an
+//! older file with that name stays unchanged. If the run fails, the temporary file is removed. The next process that
+//! writes the file removes the temporary files of killed processes. It recognizes them because each process locks its
+//! files: a file that can be locked belongs to no running process.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

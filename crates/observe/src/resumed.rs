@@ -16,10 +16,10 @@ pub struct SavedOutputs {
     pub state: Vec<u8>,
     /// The files that the resumed run continues, as parts of a checkpoint.
     pub files: Vec<Output>,
-    /// Copies of files whose contents may change other than by appending.
+    /// Copies of the files that may change in other ways than by appending.
     pub copies: Vec<(String, Vec<u8>)>,
-    /// The number of spans that [`Settings::spans`](crate::Settings::spans) has received. A run that resumes from here
-    /// passes it only the later spans.
+    /// The number of spans that [`Settings::spans`](crate::Settings::spans) has received. A run that resumes from this
+    /// state passes only the later spans to that function.
     pub spans: u64,
 }
 

@@ -1,8 +1,8 @@
 //! One driver for every run: a [`Workload`] defines the simulation, and [`Run`] defines how it is executed.
 //!
 //! The command line, the live view, Python and users of the library all use this builder. A run can start from the
-//! beginning or from a checkpoint, go to the end or pause between commands, save checkpoints or not, and take place in
-//! one process or be a part of a distributed run. A new workload implements [`Workload`] and supports all of these
+//! beginning or from a checkpoint. It can go to the end or pause between commands, and can save checkpoints. It can run
+//! in one process or be distributed over several. A new workload only implements [`Workload`] and supports all of these
 //! modes.
 
 mod paused;
@@ -24,7 +24,7 @@ use corsair::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Messages injected into a saved run that is resumed as a branch: each with its time and receiver.
+/// The messages that are injected into a saved run when it is resumed as a branch, each with its time and its receiver.
 pub type Injections<M> = Vec<(Time, Addr, M)>;
 
 /// A simulation that is ready to run.
@@ -62,7 +62,7 @@ pub trait Workload: Sized {
     /// If the run fails.
     fn run(self, executor: Executor) -> Result<(Report, Self::Totals), Self::Error>;
 
-    /// Returns the totals of the actors. Called once, after all actors have ended.
+    /// Returns the totals of the actors. This method is called once, after all actors have ended.
     fn totals(self) -> Self::Totals;
 
     /// Adds the totals of another process of the same run.
@@ -75,8 +75,8 @@ pub trait Workload: Sized {
         Vec::new()
     }
 
-    /// Returns bytes that represent everything that determines the result of the run. They are equal in all processes,
-    /// and the identity of the run is computed from them.
+    /// Returns, as bytes, everything that determines the result of the run. The bytes are equal in all processes. The
+    /// identity of the run is computed from them.
     fn run_inputs(&self) -> Vec<u8> {
         cluster::run_inputs::<Self::Message, Self::Root>(self.config(), &self.root().0)
     }
@@ -196,7 +196,8 @@ impl<'a, W: Workload> Run<'a, W> {
         }
     }
 
-    /// Starts the run paused, before its first event or at the checkpoint; the caller then advances it.
+    /// Starts the run in the paused state: before its first event, or at the checkpoint. The caller then advances the
+    /// run.
     ///
     /// # Errors
     /// If the run cannot be started, or cannot be resumed from the snapshot.
@@ -234,8 +235,8 @@ impl<'a, W: Workload> Run<'a, W> {
         }
     }
 
-    /// Runs this process's part of a distributed run, with a carrier to the other processes. Returns the serialized
-    /// outcome for [`conclude_parts`](cluster::conclude_parts), and the totals of this process.
+    /// Runs this process's part of a distributed run. `carrier` transports messages to the other processes. Returns the
+    /// serialized outcome for [`conclude_parts`](cluster::conclude_parts), and the totals of this process.
     ///
     /// # Errors
     /// If the part cannot be started or resumed, or if it fails.

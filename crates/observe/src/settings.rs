@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::Observer;
 use serde::Serialize;
 
-/// The outputs of an [`Observer`]: there are none until fields are set.
+/// The outputs of an [`Observer`]. By default there are no outputs; each output is requested by setting a field.
 pub struct Settings {
     /// The name of the architecture, which is part of file names.
     pub arch: String,
@@ -32,7 +32,7 @@ pub struct Settings {
     /// The names of operations that are not kinds of messages. Their indices follow the indices of the kinds. There are
     /// at most 65,535 kinds and operations together.
     pub operations: Vec<String>,
-    /// The meaning of time, which decides when records may be written.
+    /// The clock of the run, which determines when records may be written.
     pub clock: Clock,
     /// The directory that contains the written files.
     pub out: PathBuf,
@@ -42,16 +42,16 @@ pub struct Settings {
     pub neo4j: Option<Neo4j>,
     /// The formats of flows to write, in `json_metrics/`.
     pub flows: Vec<FlowFormat>,
-    /// Receives every span, on a thread that the run may wait for.
+    /// A function that receives every span. It is called on a thread for which the run may have to wait.
     pub spans: Option<SpanSink>,
-    /// Writes flows to Kafka, topic `zipkin`. The value is a broker, `HOST:PORT`, or several brokers separated by
-    /// commas; the first that answers names the others.
+    /// Writes flows to the topic `zipkin` of Kafka. The value is a broker, `HOST:PORT`, or several brokers separated by
+    /// commas. The first broker that answers provides the addresses of all brokers.
     pub kafka: Option<String>,
-    /// Sends flows to this collector by OTLP: `http://HOST:4318`.
+    /// Sends flows in the OTLP format to this collector: `http://HOST:4318`.
     pub otlp: Option<String>,
-    /// Sends flows to this collector by Zipkin v2: `http://HOST:9411`.
+    /// Sends flows in the Zipkin v2 format to this collector: `http://HOST:9411`.
     pub zipkin: Option<String>,
-    /// Measures times, and writes them to `csv_metrics/` and, for Guesstimate, to `json_metrics/`.
+    /// True to measure times and write them to `csv_metrics/` and, for Guesstimate, to `json_metrics/`.
     pub times: bool,
     /// The values that replace measured times of services in the file for Guesstimate, by service.
     pub guesses: BTreeMap<String, Guess>,
@@ -61,7 +61,7 @@ pub struct Settings {
     pub messages: Option<Box<dyn Write + Send>>,
     /// A token that is cancelled if the output can no longer be written.
     pub cancel: Option<CancelToken>,
-    /// The number of threads that marshal flows, in addition to the threads of the run.
+    /// The number of threads that serialize flows, in addition to the threads of the run.
     pub workers: usize,
     /// The number of other processes of the run, whose records arrive through [relays](crate::Relay).
     pub sources: usize,

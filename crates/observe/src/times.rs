@@ -1,8 +1,8 @@
 //! Histograms of response time, service time, network time and round trips, for each service.
 //!
-//! The histograms grow with their values: nothing is clamped, and values have three significant digits. Threads count
-//! in separate sets of histograms. The sum of the sets does not depend on the order of the measurements or on the
-//! threads that made them.
+//! The range of a histogram grows with its values, so no value is clamped. Values have three significant digits.
+//! Threads count in separate sets of histograms. The sum of the sets does not depend on the order of the measurements
+//! or on the threads that made them.
 
 pub(crate) mod csv;
 pub(crate) mod guess;

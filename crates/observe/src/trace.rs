@@ -42,8 +42,8 @@ impl TraceContext {
         )
     }
 
-    /// Returns the context of the request that a received message answers. The answer does not contain the parent; it
-    /// is added from the request when the two ends of the exchange are joined.
+    /// Returns the context of the request that a received message answers. The message does not contain the parent of
+    /// the request; the parent is added when the two ends of the exchange are joined.
     ///
     /// Returns `None` if the message is not an answer.
     #[inline]
@@ -51,8 +51,8 @@ impl TraceContext {
         TraceContext::new(envelope.trace.as_u64(), envelope.answers.as_u64(), 0)
     }
 
-    /// Returns the context of a message that is sent as `span` while `cause` is handled. Without a cause the message
-    /// begins a trace.
+    /// Returns the context of a message that is sent as `span` while `cause` is handled. Without a cause, the message
+    /// begins a new trace.
     ///
     /// Returns `None` if `span` is [`SpanId::NONE`].
     #[inline]

@@ -1,4 +1,4 @@
-//! Requests that end with a single answer: a run, the search for a capacity, a comparison.
+//! Requests of the page that have a single answer: a run, the search for a capacity, a comparison.
 
 use corsair::{Config, Executor};
 use corsair_arch::summary::{CapacitySummary, ComparedRow, EntrySummary};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The name of the definition in error messages.
 pub(crate) const FILE: &str = "definition";
 
-/// The allowed durations of a run in seconds; a wrong number must not block the page.
+/// The allowed durations of a run in seconds, so that a mistyped number does not block the page.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
 
 /// The largest number of instances of a definition, because a page has at most 4 GiB of memory.

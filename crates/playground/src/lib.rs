@@ -1,5 +1,5 @@
-//! The playground in a browser: functions for a worker of the page, which run a definition, search for its capacity,
-//! compare definitions, and hold a live session.
+//! The playground in a browser. A web worker of the page calls these functions to run a definition, to search for its
+//! capacity, to compare definitions, and to control a live session.
 //!
 //! Everything runs on the caller's thread, with the same results as the command `corsair`. Every function takes and
 //! returns text; an error is one sentence. `ci/playground.sh` builds the page.
@@ -60,8 +60,8 @@ pub fn run(definition: &str, seed: u64, seconds: f64) -> Result<String, String> 
     answers::run(definition, seed, seconds)
 }
 
-/// Returns the highest load whose 99th percentile stays below a limit in milliseconds, as `corsair capacity --format json`
-/// prints it.
+/// Returns the highest load at which the 99th percentile of response times stays below a limit in milliseconds, as
+/// `corsair capacity --format json` prints it.
 ///
 /// # Errors
 /// If the definition or a number is invalid.
@@ -70,8 +70,8 @@ pub fn capacity(definition: &str, seed: u64, seconds: f64, limit: f64) -> Result
     answers::capacity(definition, seed, seconds, limit)
 }
 
-/// Compares a definition with the same definition after `settings`, lines of `FIELD=VALUE`, as
-/// `corsair compare --format json` prints it.
+/// Compares a definition with the same definition after changes, as `corsair compare --format json` prints it. Each
+/// line of `settings` is a change, `FIELD=VALUE`.
 ///
 /// # Errors
 /// If the definition, a setting or a number is invalid.

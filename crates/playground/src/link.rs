@@ -1,4 +1,5 @@
-//! A page's link to a session on the same thread: the protocol of the live view's socket, without the socket.
+//! Connects a page to a session on the same thread. The messages are those of the live view's socket, but there is no
+//! socket.
 
 use crate::answers::sentence;
 use corsair_view::{Handle, Level, Session, SessionRequest, Watching, World};
@@ -41,7 +42,7 @@ struct PageMessage {
     ask: Option<Value>,
 }
 
-/// A session, and the state of the page that shows it.
+/// A session, and the state of the page that shows the session.
 pub(crate) struct Link {
     session: Box<dyn Turns>,
     handle: Handle,
@@ -143,7 +144,7 @@ impl Link {
         self.post(&json!({ "type": "controls", "has": true, "watchers": 1 }));
     }
 
-    /// Posts scene, status and frame if they have changed.
+    /// Posts the scene, the status and the frame, each only if it has changed.
     fn post_news(&mut self) {
         if self.handle.scenes().has_changed().unwrap_or(false) {
             let scene = self.handle.scenes().borrow_and_update().clone();

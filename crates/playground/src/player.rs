@@ -71,7 +71,7 @@ impl Player {
         ))))
     }
 
-    /// Handles a message from the page, in the format of the live view's socket.
+    /// Handles a message from the page. The format is that of the live view's socket.
     pub fn hear(&mut self, text: &str) {
         self.0.hear(text);
     }

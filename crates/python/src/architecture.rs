@@ -1,4 +1,4 @@
-//! Definitions as text: finding them, checking them, and listing the available names.
+//! Finds and checks definitions, which are texts, and lists the available names.
 
 use crate::error;
 use corsair_arch::{BUILT_IN, DefinitionText, read_text};

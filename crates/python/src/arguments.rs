@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The longest time of a run in seconds, which is limited by 64 bits of nanoseconds.
+/// The longest time of a run in seconds. The limit is the range of 64 bits of nanoseconds.
 const LONGEST: f64 = 18_446_744_073.0;
 
 /// A span of time: a number of seconds, text with its unit, or a `timedelta`.
@@ -64,7 +64,7 @@ impl Span {
     }
 }
 
-/// Returns true if the value is a Python number or a scalar of another library; truth values do not count.
+/// Returns true if the value is a Python number or a scalar of another library, but not a truth value.
 fn is_number(given: &Bound<'_, PyAny>) -> bool {
     if given.cast::<PyFloat>().is_ok() || given.cast::<PyInt>().is_ok() {
         return given.cast::<PyBool>().is_err();

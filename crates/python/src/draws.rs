@@ -37,7 +37,7 @@ impl Draws {
     }
 }
 
-/// The mean of independent observations, and half the width of its confidence interval.
+/// Returns the mean of independent observations, and half the width of its confidence interval.
 #[pyfunction]
 pub fn estimate(values: Vec<f64>, confidence: f64) -> PyResult<(f64, f64)> {
     if !(confidence > 0.0 && confidence < 1.0) {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The requests of an entry point, or of one kind, with all response times to three digits.
+/// The requests of an entry point, or of one kind of request. All response times are stored with three digits.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Entry {
@@ -42,7 +42,7 @@ impl Entry {
         self.totals.requests
     }
 
-    /// The number of values that were put. Puts are not answered.
+    /// The number of requests to store a value (puts). These requests are not answered.
     #[getter]
     fn puts(&self) -> u64 {
         self.totals.puts

@@ -21,12 +21,12 @@ pyo3::create_exception!(
     "A run that failed."
 );
 
-/// Returns an error as a `ValueError` with its sentence.
+/// Returns an error as a `ValueError` with the error's sentence.
 pub fn value(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string().trim_end().to_owned())
 }
 
-/// Returns the error of a run as a `SimulationError` with its sentence.
+/// Returns the error of a run as a `SimulationError` with the error's sentence.
 pub fn failed(error: impl Display) -> PyErr {
     SimulationError::new_err(error.to_string().trim_end().to_owned())
 }
@@ -111,7 +111,7 @@ pub fn of_run(error: &RunError) -> PyErr {
     }
 }
 
-/// Returns the exception if nothing was learned.
+/// Returns the exception for traces from which nothing could be learned.
 pub fn learn(error: &LearnError) -> PyErr {
     match error {
         LearnError::Simulate(error) => simulate(error),

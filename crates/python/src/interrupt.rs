@@ -1,4 +1,4 @@
-//! Work that Ctrl-C can end and that reports its progress.
+//! Runs work that Ctrl-C can end and that reports its progress.
 //!
 //! A separate thread does the work, without the interpreter. The calling thread waits. Ten times per second it takes
 //! the interpreter to handle signals, which only the main thread does, and to call the progress function.
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The interval at which signals and progress are checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs `work`, which `cancel` ends early. `progress` is called with the result of `so_far`.
+/// Runs `work`. Cancelling `cancel` ends it early. `progress` is called regularly with the result of `so_far`.
 ///
 /// # Errors
 /// If a signal handler or `progress` raises an exception during the work, if the work panics, or if its

@@ -1,8 +1,8 @@
 //! The native part of the Python module `corsair`: the parts that need Rust.
 //!
 //! The public interface is written in Python, in `python/corsair`. The functions here take text and numbers, release
-//! the interpreter while they work, and return text, numbers and tables. An error is an exception with one sentence; a
-//! panic would be a fault of this crate, and becomes an exception as well.
+//! the interpreter while they work, and return text, numbers and tables. An error is an exception with one sentence. A
+//! panic, which would be a fault of this crate, becomes an exception too.
 
 mod actors;
 mod architecture;

@@ -39,7 +39,7 @@ pub struct Live {
 }
 
 impl Drop for Live {
-    /// A forked process does not have the threads of the run, so waiting for them would never end.
+    /// Ends the run. A forked process does not have the threads of the run, so waiting for them would never end.
     fn drop(&mut self) {
         if self.process != std::process::id()
             && let Ok(world) = self.world.get_mut()
@@ -393,7 +393,7 @@ impl Live {
         })
     }
 
-    /// Runs to the end and returns the results. With `here`, ends the run at its current time.
+    /// Runs to the end and returns the results. If `here` is true, ends the run at its current time instead.
     fn finish(&self, py: Python<'_>, here: bool) -> PyResult<RunResults> {
         let world = self.world()?.take();
         let about = self.about.lock().ok().and_then(|mut about| about.take());

@@ -1,4 +1,4 @@
-//! Recordings of a run in addition to its totals: connections and exchanges.
+//! Records the connections and exchanges of a run, in addition to its totals.
 
 use crate::arguments::Arguments;
 use crate::error;

@@ -88,7 +88,7 @@ impl RunResults {
     }
 }
 
-/// The data from which a topology is made and run.
+/// The data from which a topology is created and run.
 pub struct Job {
     pub config: Config,
     pub topology: Topology,

@@ -43,7 +43,7 @@ pub fn failed(error: &CheckpointError) -> PyErr {
     }
 }
 
-/// Python as the owner of checkpoints that are written during a run.
+/// Writes checkpoints during a run on behalf of Python.
 pub struct Owner<'a> {
     about: &'a str,
     recording: &'a Mutex<Option<Recording>>,
@@ -226,7 +226,8 @@ impl SavedCheckpoint {
 }
 
 impl SavedCheckpoint {
-    /// Returns the identity of the saved run, or of the branch that another seed or other fields make of it.
+    /// Returns the identity of the saved run. If another seed or other fields are given, returns the identity of the
+    /// branch with them.
     pub fn run(&self, reseed: Option<u64>, set: &[(String, String)]) -> RunId {
         let manifest = &self.checkpoint.manifest;
         let seed = reseed.map(|seed| format!("seed={seed}\n"));

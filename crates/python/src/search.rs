@@ -1,4 +1,4 @@
-//! Searches and comparisons, which make many runs and return one answer as JSON.
+//! Searches and comparisons. Each makes many runs and returns one answer as JSON.
 
 use crate::arguments::{Arguments, Count, Span, config, scale, setup};
 use crate::error;

@@ -12,8 +12,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The number of columns that contain names; the next constant is the number of columns that
-/// contain times.
+/// The number of columns that contain names. The next constant is the number of columns that contain times.
 const NAMES: usize = 5;
 const TIMES: usize = 4;
 

@@ -78,7 +78,7 @@ impl Sweep {
         self.grid.len()
     }
 
-    /// A mark that identifies the definition, load and duration of the sweep.
+    /// A text that identifies the definition, load and duration of the sweep.
     #[getter]
     fn mark(&self) -> &str {
         &self.grid.grid().described().definition

@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 /// An immutable table of named columns, all of the same length.
 ///
-/// Libraries that support Arrow's PyCapsule interface can use it without a copy: `polars.DataFrame(table)`,
-/// `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)`, DuckDB by the variable's name.
+/// Libraries that support Arrow's PyCapsule interface can use the table without copying it: `polars.DataFrame(table)`,
+/// `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)`. In DuckDB, a query can name the variable that holds
+/// the table.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Table {

@@ -1,8 +1,8 @@
-//! The result of a run: documents in the order of the values, stored in the buffers to which they were written.
+//! The result of a run: documents in the order of the values. They stay in the buffers to which the workers wrote them.
 //!
-//! Documents are found by block. A block contains consecutive values that one worker encoded one after the other; their
-//! number is a power of two. Their documents are adjacent in the worker's buffer. For each block, the batch stores the
-//! part that contains it and the entry at which it begins.
+//! Documents are found by block. A block is a number of consecutive values (a power of two) that one worker has encoded
+//! one after the other, so their documents are adjacent in the worker's buffer. For each block, the batch stores the
+//! part (the buffer of a worker) that contains the block, and the entry at which the block begins.
 
 mod write;
 
@@ -24,8 +24,8 @@ pub(crate) struct Placement {
 
 /// One encoded document per value, in the order of the values.
 ///
-/// The batch owns the documents. Passing it to [`marshal_into`](crate::Strategy::marshal_into) again
-/// replaces them, and reuses the memory; a batch that no run has filled is empty.
+/// The batch owns the documents. If the batch is passed to [`marshal_into`](crate::Strategy::marshal_into) again, new
+/// documents replace them, and the memory is reused. A new batch is empty.
 pub struct Batch<F> {
     parts: Vec<WorkerBuffer>,
     placements: Vec<Placement>,
@@ -36,7 +36,7 @@ pub struct Batch<F> {
 }
 
 impl<F: Format> Batch<F> {
-    /// Creates an empty batch. It allocates nothing before it is filled.
+    /// Creates an empty batch. No memory is allocated before the batch is filled.
     pub const fn new() -> Batch<F> {
         Batch {
             parts: Vec::new(),
@@ -88,7 +88,7 @@ impl<F: Format> Batch<F> {
             + self.placements.capacity() * size_of::<Placement>()
     }
 
-    /// Removes the documents and keeps the memory.
+    /// Removes the documents and keeps the memory for the next run.
     pub fn clear(&mut self) {
         self.len = 0;
         self.parts.iter_mut().for_each(WorkerBuffer::clear);

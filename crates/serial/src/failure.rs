@@ -1,7 +1,7 @@
-//! The first failure by index, among workers that encounter failures in any order.
+//! Finds the failure with the lowest index, although workers encounter failures in any order.
 //!
-//! A worker skips a value only if a value before it has failed. So every value before the recorded
-//! failure has been encoded: the failure is the first by index, not by time.
+//! A worker skips a value only if a value before it has failed. So every value before the recorded failure has been
+//! encoded. The recorded failure is the one with the lowest index, not the earliest one.
 
 use crate::MarshalError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 /// The smallest index that has failed so far, and the error.
 #[derive(Debug)]
 pub(crate) struct FirstFailure {
-    /// The smallest failed index; `usize::MAX` if nothing has failed. It is only a hint for
-    /// stopping early; `error` is authoritative.
+    /// The smallest failed index, or `usize::MAX` if nothing has failed. This field is only a hint for stopping early;
+    /// `error` is authoritative.
     index: AtomicUsize,
     error: Mutex<Option<MarshalError>>,
 }

@@ -4,17 +4,17 @@
 //! The following holds for every [`Strategy`], every [`Format`] and any number of workers:
 //!
 //! * the documents are those that [`Serial`] writes, byte for byte, in the order of the values;
-//! * a [`Batch`] is owned by the caller: no later run overwrites it unless it is passed in again;
-//! * if values fail, the returned error is about the first of them by index; the other workers stop
-//!   early, and the batch is then empty, never partly filled;
-//! * a panic inside a `Serialize` implementation is reported as such an error, too, and the workers stay usable.
+//! * the caller owns the [`Batch`]: no later run overwrites the batch unless the caller passes it in again;
+//! * if values fail, the returned error is about the failed value with the lowest index; the other workers stop early,
+//!   and the batch is then empty, never partly filled;
+//! * a panic inside a `Serialize` implementation is also reported as an error, and the workers stay usable.
 //!
 //! The strategies trade memory for fewer allocations. A batch keeps its buffers, one per worker, for the next run. The
 //! share of each worker varies from run to run, and its buffer grows to the largest share so far. So a batch may use
 //! several times the memory of one run, until it is dropped.
 //!
-//! [`Chunked`] is the recommended strategy. The others are for comparison, and for slices that are too small or too
-//! cheap to encode to profit from threads.
+//! [`Chunked`] is the recommended strategy. The others are for comparison, and for slices that are encoded so quickly
+//! that threads do not help.
 //!
 //! ```
 //! use corsair_serial::{Batch, Chunked, Json, Strategy};

@@ -1,4 +1,4 @@
-//! The division of the work among workers: the [`Strategy`] trait, with one file per strategy.
+//! Divides the work among workers: the [`Strategy`] trait, and one file per strategy.
 
 mod chunked;
 mod encode_job;
@@ -33,9 +33,9 @@ pub trait Strategy {
     ///
     /// # Errors
     ///
-    /// If a value cannot be encoded or its `Serialize` implementation panics; the error is about
-    /// the first such value by index. [`MarshalError::Workers`] if the system cannot start a
-    /// thread. The batch is then empty.
+    /// If a value cannot be encoded or its `Serialize` implementation panics, the error is about the failed value with
+    /// the lowest index. [`MarshalError::Workers`] if the system cannot start a thread. The batch is empty after an
+    /// error.
     fn marshal_into<F: Format, T: Serialize + Sync>(
         &self,
         format: &F,

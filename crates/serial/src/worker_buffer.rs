@@ -1,5 +1,4 @@
-//! The documents that one worker has encoded: adjacent in one buffer, with the position of the end
-//! of each.
+//! The documents that one worker has encoded. They are adjacent in one buffer, and the end of each document is stored.
 //!
 //! A part contains only complete documents: a value that fails leaves no bytes behind.
 
@@ -10,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The documents of one worker.
 ///
-/// Parts are adjacent in memory, and every write changes the length of a buffer. Each part has two cache lines of its
-/// own, so that parts share none: processors fetch cache lines in pairs.
+/// Parts are adjacent in memory, and every write changes the length of a buffer. Each part has two cache lines for
+/// itself, because processors fetch cache lines in pairs. So workers do not share cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerBuffer {
@@ -24,7 +23,7 @@ pub(crate) struct WorkerBuffer {
 }
 
 impl WorkerBuffer {
-    /// Forgets the documents and keeps the memory.
+    /// Removes the documents and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

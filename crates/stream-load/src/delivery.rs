@@ -1,8 +1,9 @@
 //! The work of the published benchmark: one `POST /write` through the handler, without a socket, until every task has
-//! drained.
+//! processed all points.
 //!
-//! The lines are the lines of kapacitor's `integrations/benchmark_test.go` (`m1 value=17 0000000017`, in seconds) and
-//! of its original recording: 4848 lines of one measurement `packets`, twelve seconds that repeat.
+//! There are two kinds of lines. The first are the lines of kapacitor's `integrations/benchmark_test.go` (`m1 value=17
+//! 0000000017`, in seconds). The second have the shape of kapacitor's original recording: 4848 lines of one measurement
+//! `packets`, in which twelve seconds repeat.
 
 use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
@@ -21,7 +22,7 @@ pub struct Workload {
     pub text: String,
     /// The bodies of the writes, which are sent one after the other.
     pub bodies: Vec<Bytes>,
-    /// The number of points that each `from` of each task must receive.
+    /// The number of points that each `from` node of each task must receive.
     pub delivered: u64,
 }
 

@@ -1,6 +1,7 @@
 //! Clients that write to a server as fast as it accepts lines, each over its own connection.
 //!
-//! A client uses little time: its bodies are made before the measurement, and it reads only the head of an answer.
+//! A client uses little processor time: it creates its bodies before the measurement, and reads only the head of each
+//! answer.
 
 use std::fmt::Write;
 use std::io;

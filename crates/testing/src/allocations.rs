@@ -1,8 +1,9 @@
 //! A global allocator that counts the allocations of all threads of the process.
 //!
-//! Allocations, and growths of existing ones, are counted only while a [`Count`] is in progress; otherwise they cost
-//! one read of a shared flag that is not written. The trade-off: there are only two shared counters, so a program that
-//! allocates on many threads at once runs slower while it is being counted. Measure times and counts in separate runs.
+//! Allocations and reallocations are counted only while a [`Count`] is in progress. Otherwise each costs one read of a
+//! shared flag, which is not written during that time. The trade-off: there are only two shared counters, so a program
+//! that allocates on many threads at once runs slower while it is being counted. Measure times and counts in separate
+//! runs.
 //!
 //! ```
 //! use corsair_testing::allocations::{Count, Counting};

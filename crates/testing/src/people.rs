@@ -1,6 +1,6 @@
-//! Generated people: records with which marshalling is tested and measured.
+//! Generates records of people, with which marshalling is tested and measured.
 //!
-//! A seed always produces the same records.
+//! The same seed always produces the same records.
 //!
 //! A record has 22 fields (ids, flags, floats, long text with characters that JSON escapes, seven
 //! tags, three friends) and takes about 1,080 bytes as JSON. Its text is pure ASCII and has none

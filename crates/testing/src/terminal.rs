@@ -12,7 +12,7 @@ pub trait Program {
     const PATH: &'static str;
 }
 
-/// A temporary directory in which a program is run; removed on drop.
+/// A temporary directory in which a program is run. The directory is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Terminal<P> {
     directory: tempfile::TempDir,

@@ -1,5 +1,5 @@
-//! Hunts fixed programs of the zoo: `survive MINUTES [NAMES…]`. The time is divided among them. The exit code
-//! is 1 if a property is violated; the shrunk failure is printed.
+//! Searches for violations in the fixed programs of the zoo: `survive MINUTES [NAMES…]`. The time is divided among
+//! them. The exit code is 1 if a property is violated; the shrunk failure is printed.
 
 use corsair_hunt::{Hunt, explain, hunt, shrink};
 use std::io::Write;

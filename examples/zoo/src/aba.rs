@@ -1,4 +1,4 @@
-//! Versions that start again with each new object of a name, so that a conditional write for the
+//! Version numbers that start again when an object is deleted and created again, so that a conditional write for the
 //! old object changes the new one.
 //!
 //! Reports: IBM System/370, "Principles of operation", appendix A (ABA); Sun et al., "Automatic

@@ -1,4 +1,4 @@
-//! A consumer that remembers only the last numbers that it has seen, and accepts an older copy as
+//! A consumer that remembers only the last sequence numbers that it has seen, and accepts a copy of an older message as
 //! new.
 //!
 //! Reports: Apache Kafka, KIP-98, 2017 (sequence numbers of producers, the last five batches);

@@ -1,4 +1,4 @@
-//! A file name that points to new data before the data are durable.
+//! A program that renames a file to its final name before the new data in the file are durable.
 //!
 //! Reports: Pillai et al., "All file systems are not created equal", OSDI 2014; Zheng et al.,
 //! "Torturing databases for fun and profit", OSDI 2014.

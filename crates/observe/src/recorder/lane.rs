@@ -18,8 +18,8 @@ const LANES: usize = 64;
 /// The number of records between two checks of the gate by a thread.
 pub(crate) const BLOCK: u64 = 4096;
 
-/// The number of unwritten records above which threads wait. A record has 48 bytes, so they take 6 MB, and a few times
-/// as much in buffers that have grown.
+/// The number of unwritten records above which threads wait. A record has 48 bytes, so the records take 6 MB; the
+/// buffers may have grown to a few times this size.
 pub(crate) const BACKLOG: u64 = 1 << 17;
 
 /// The longest time after which the writer looks for records, even if no thread wakes it.
@@ -67,17 +67,17 @@ struct Gate {
     written: u64,
     /// The time before which all records are written.
     caught_up: u64,
-    /// True if a thread has filled a block since the writer last looked at the lanes.
+    /// True if a thread has completed a block since the writer last looked at the lanes.
     called: bool,
     /// True if the run is over, or the writer has ended: no thread waits any longer.
     closed: bool,
-    /// The pending request to save the run, which is paused for it.
+    /// The pending request to save the run. The run is paused until it is saved.
     saving: Option<Saving>,
     /// The number of requests to save so far.
     saves: u64,
 }
 
-/// A run that is being saved. All its records until this time must be written.
+/// A request to save the run. All records until this time must be written first.
 #[derive(Debug)]
 pub(crate) struct Saving {
     pub(crate) until: u64,
@@ -89,7 +89,7 @@ pub(crate) struct Saving {
 pub(crate) enum WriterStep {
     /// Look through the lanes.
     Look,
-    /// The run is over: look once more, then end.
+    /// The run is over: the writer looks at the lanes once more and then ends.
     Last,
 }
 
@@ -184,7 +184,7 @@ impl Lanes {
         }
     }
 
-    /// Returns the time before which all processes have recorded everything.
+    /// Returns the time before which the records of all processes are complete.
     pub(crate) fn watermark(&self) -> Option<u64> {
         let all = self.recorded_by_sources();
         self.own_watermark().map(|own| own.min(all))
@@ -196,7 +196,7 @@ impl Lanes {
         times.min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the time before which this process has recorded everything. There is no such time on the wall clock.
+    /// Returns the time before which the records of this process are complete. Returns `None` on the wall clock.
     fn own_watermark(&self) -> Option<u64> {
         match &self.clock {
             // The store of this time comes after the barrier of all shards, and so after every record of earlier
@@ -221,7 +221,7 @@ impl Lanes {
         }
     }
 
-    /// Asks the writer to write all records of a run that is paused at this time, and waits for the result.
+    /// Asks the writer to write all records of a run that is paused at this time, and waits for the result. Returns
     /// `None` if the writer has ended.
     pub(crate) fn save(&self, until: u64) -> Option<Result<SavedOutputs, ObserveError>> {
         let (answer, answered) = channel();
@@ -237,8 +237,8 @@ impl Lanes {
         answered.recv().ok()
     }
 
-    /// Takes the pending request to save. Returns `None` until all other processes have sent their records up to its
-    /// time, and their measured times for this checkpoint.
+    /// Takes the pending request to save. Returns `None` until all other processes have sent their records up to the
+    /// request's time, and their measured times for this checkpoint.
     pub(crate) fn asked_to_save(&self) -> Option<Saving> {
         let all = self.recorded_by_sources();
         let saves = self.sources.iter();

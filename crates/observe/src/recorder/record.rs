@@ -15,7 +15,7 @@ pub(crate) struct Record {
     pub(crate) what: RecordedEvent,
 }
 
-/// An event. It is small, because a run may record millions of events per second.
+/// An event of an actor. The type is small, because a run may record millions of events per second.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RecordedEvent {
     /// The actor has appeared.
@@ -52,7 +52,7 @@ pub(crate) enum RecordedEvent {
     },
 }
 
-/// The end of an exchange that is recorded, and the direction of the message.
+/// The end of an exchange that a record describes, and the direction of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Annotation {
     /// The client has sent a message that expects no response.
@@ -68,9 +68,9 @@ pub(crate) enum Annotation {
 }
 
 impl Record {
-    /// Returns the sort key of the output; equal keys keep the order of recording. Nodes and names have the lowest keys
-    /// of an instant, so that other records of the instant can refer to them. The key is one number, because millions
-    /// of keys are compared.
+    /// Returns the key by which the output is sorted. Records with equal keys stay in the order of recording. Nodes and
+    /// names have the lowest keys of an instant, so that other records of the instant can refer to them. The key is a
+    /// single number, because millions of keys are compared.
     #[inline]
     pub(crate) fn key(&self) -> u128 {
         let first = matches!(

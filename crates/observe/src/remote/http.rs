@@ -11,10 +11,10 @@ use ureq::http::Uri;
 /// The time within which a collector must answer.
 pub(crate) const COLLECTOR: Duration = Duration::from_secs(5);
 
-/// The time within which a database must answer; it may plan its first statements for seconds.
+/// The time within which a database must answer. The database may need seconds to plan its first statements.
 pub(crate) const DATABASE: Duration = Duration::from_secs(30);
 
-/// The maximum number of bytes that are read from an answer.
+/// The maximum number of bytes that are read of an answer.
 const ANSWER: u64 = 1 << 20;
 
 /// An address that accepts JSON.

@@ -6,7 +6,7 @@ use corsair::fsm::{
 };
 use corsair::{Config, Executor, Kinds, Report};
 
-/// Pirates that are ready to run. Their totals are the FSM's tally, if the FSM has completed it in this process.
+/// The workload of the FSM scenario. The totals are the FSM's tally, if the FSM has completed it in this process.
 pub struct Pirates<W: Watch = ()> {
     fsm: Fsm<W>,
     config: Config,

@@ -34,7 +34,7 @@ pub trait Checkpointing {
     /// Returns the identity of the program and its build.
     fn program(&self) -> Program;
 
-    /// Returns the data that the program needs to resume the run. Called for each checkpoint.
+    /// Returns the data that the program needs to resume the run. This method is called for each checkpoint.
     fn details(&self) -> Value;
 
     /// Returns additional files for a checkpoint with these outputs.
@@ -43,7 +43,7 @@ pub trait Checkpointing {
         Vec::new()
     }
 
-    /// True if a checkpoint was requested explicitly since the last call. Called about fifty times per
+    /// True if a checkpoint was requested explicitly since the last call. This method is called about fifty times per
     /// second.
     fn is_asked(&self) -> bool {
         false
@@ -69,7 +69,7 @@ pub enum SaveEvent<'a> {
     },
     /// A checkpoint could not be written. The run continues.
     Failed(CheckpointError),
-    /// The run ended at `end`, before these times at which it was to be saved.
+    /// The run ended at `end`, before these times, which were requested for checkpoints.
     Missed {
         /// The times that were not reached.
         times: &'a [Time],
@@ -287,8 +287,8 @@ impl Drop for Saver<'_> {
     }
 }
 
-/// The division of a run into slices of virtual time that take [`SLICE`] on the wall clock. They end with windows,
-/// because a pause within a window costs as much as the window's events.
+/// Divides a run into slices of virtual time, each of which takes about [`SLICE`] on the wall clock. A slice ends at
+/// the end of a window, because a pause within a window costs as much as all events of the window.
 struct Slices {
     window: u64,
     length: Duration,

@@ -1,5 +1,5 @@
-//! A third workload. Its single implementation of the trait can be run, paused, saved, resumed, stopped and run on the
-//! wall clock.
+//! Tests with a third workload. It implements the trait once, and can be run, paused, saved, resumed, stopped and run
+//! on the wall clock.
 
 use super::*;
 use crate::checkpoint::{self, Program};
@@ -76,7 +76,7 @@ impl Kind for Gambler {
     }
 }
 
-/// A workload that tosses dice a number of times. Its totals are the sum of the tosses.
+/// A workload that tosses dice a number of times. The totals are the sum of the tosses.
 struct Dice {
     config: Config,
     tosses: u32,

@@ -1,4 +1,4 @@
-//! Histograms as CSV: a line for each range that contains values.
+//! Writes histograms as CSV, with a line for each range that contains values.
 
 use crate::times::{ServiceTimes, TimesHistogram, suffix};
 use crate::{FileError, Metric, ObserveError, Settings, WrittenFile};

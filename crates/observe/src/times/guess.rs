@@ -54,7 +54,7 @@ struct Guesstimate<'a> {
     data: Option<Vec<u64>>,
 }
 
-/// The number of rows of the sheet, after which the next column begins.
+/// The number of rows of the sheet. The cell after the last row is in the next column.
 const ROWS: usize = 26;
 
 /// Returns the name of the cell with this index, counted from 0: AA, BA, … ZA, AB, … ZZ, AAA.

@@ -58,7 +58,7 @@ pub struct Timer {
 
 /// The methods of an actor while it handles a message: send, set timers, spawn, draw random numbers.
 ///
-/// A context acts for the actor whose turn it is. Outside of a turn, its methods raise RuntimeError.
+/// A context acts for the actor whose handler is running. While no handler is running, the methods raise RuntimeError.
 #[pyclass(module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Context {
@@ -182,8 +182,8 @@ impl Context {
         self.cancel.cancel();
     }
 
-    /// Removes an actor that the engine has ended, and returns it. The caller drops it, because Python code may run
-    /// then.
+    /// Removes an actor that the engine has ended, and returns the actor. The caller drops it, because the drop may run
+    /// Python code.
     pub fn end(&mut self, actor: u32) -> Option<SpawnedActor> {
         if self.is_over {
             return None;
@@ -464,13 +464,13 @@ impl Context {
         Ok(())
     }
 
-    /// Sends this actor a message after a delay, exact to the nanosecond. Returns a handle for `cancel`.
+    /// Sends this actor a message after a delay, which is exact to the nanosecond. Returns a handle for `cancel`.
     fn after(&mut self, delay: &Bound<'_, PyAny>, message: Py<PyAny>) -> PyResult<u64> {
         let after = nanos(delay)?;
         self.set_timer(after, message, false)
     }
 
-    /// Sends this actor a message periodically, until it is cancelled or the actor ends.
+    /// Sends this actor a message periodically, until the timer is cancelled or the actor ends.
     fn every(&mut self, period: &Bound<'_, PyAny>, message: Py<PyAny>) -> PyResult<u64> {
         let period = nanos(period)?;
         if period == 0 {
@@ -481,7 +481,7 @@ impl Context {
         self.set_timer(period, message, true)
     }
 
-    /// Cancels a timer. Returns False if it has already expired or was cancelled before.
+    /// Cancels a timer. Returns False if the timer has already expired or was cancelled before.
     fn cancel(&mut self, timer: u64) -> PyResult<bool> {
         let current = self.current()?;
         let (token, uses) = (timer as u32, (timer >> 32) as u32);
@@ -514,8 +514,8 @@ impl Context {
         Ok(true)
     }
 
-    /// Spawns an actor and returns its address. If the actor has a method `start(self, ctx)`, it is called when the
-    /// first message reaches the actor, which happens immediately.
+    /// Spawns an actor and returns its address. If the actor has a method `start(self, ctx)`, the method is called when
+    /// the engine's first message reaches the actor, which happens immediately.
     #[pyo3(signature = (actor, name=None))]
     fn spawn(&mut self, actor: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<u32> {
         self.current()?;
@@ -662,8 +662,8 @@ impl Context {
 }
 
 impl Context {
-    /// Returns true if signals should be handled now. The interpreter handles them while it runs Python code, but not
-    /// in built-in handlers.
+    /// Returns true if signals should be handled now. The interpreter handles signals while it runs Python code, but
+    /// not while a handler is a built-in function.
     pub fn is_time_for_signals(&mut self) -> bool {
         self.turns += 1;
         self.turns.is_multiple_of(TURNS)

@@ -18,7 +18,7 @@ const DEEPEST: u32 = 8;
 /// The properties of a class.
 #[derive(Debug)]
 struct Class {
-    /// A reference to the class, which keeps its place in memory from being reused.
+    /// A reference to the class. It prevents the class's memory from being reused.
     _class: Py<PyType>,
     name: String,
     hash: u64,

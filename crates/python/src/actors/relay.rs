@@ -1,4 +1,5 @@
-//! The engine's side of an actor: it calls the actor that is written in Python, and carries out the actor's requests.
+//! The actor that the engine runs for each Python actor. It calls the Python actor and carries out the Python actor's
+//! requests.
 
 use super::context::{Context, Current, Wish, check_returned};
 use corsair::{
@@ -34,7 +35,7 @@ impl Message for Mail {
 /// The shared state of the simulation and its actors.
 #[derive(Debug)]
 pub struct SimulationState {
-    /// The engine's only reference to the context, which makes the reference visible to the garbage collector.
+    /// The engine's only reference to the context. It is here so that the garbage collector can find it.
     context: Mutex<Option<Py<Context>>>,
     /// The address of the first actor.
     pub first: OnceLock<u32>,

@@ -1,7 +1,7 @@
 //! Checkpoints of actors written in Python.
 //!
-//! The engine writes its own state: events, timers, random streams. All Python objects are in one pickle, so that
-//! objects that actors and messages share are shared again after a restore. In the engine's state, an object is
+//! The engine writes its own state: events, timers, random streams. All Python objects are in one pickle. So objects
+//! that several actors or messages share are shared again after a restore. In the engine's state, an object is
 //! represented by its index in the pickle.
 
 use super::context::{Context, SpawnedActor, Timer};
@@ -63,7 +63,8 @@ thread_local! {
     static MAIL: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes the messages in flight available while `act` runs. Returns its result and the messages afterwards.
+/// Makes the messages in flight available while `act` runs. Returns the result of `act`, and the messages in flight
+/// after it.
 fn with_mail<T>(mail: Vec<Py<PyAny>>, act: impl FnOnce() -> T) -> (T, Vec<Py<PyAny>>) {
     MAIL.set(mail);
     let done = act();
@@ -153,7 +154,8 @@ impl Context {
         actors.collect()
     }
 
-    /// Takes over the actors of a checkpoint. With `is_branch`, their random streams start again from the seed of the branch.
+    /// Takes over the actors of a checkpoint. If `is_branch` is true, their random streams start again from the seed of
+    /// the branch.
     fn take_over(
         &mut self,
         py: Python<'_>,
@@ -287,7 +289,7 @@ pub fn state(saved: &SavedCheckpoint) -> PyResult<State> {
     postcard::from_bytes(state).map_err(|_| torn())
 }
 
-/// Restores the Python objects, and the engine by a function that is called while messages can be read.
+/// Restores the Python objects, and calls a function that restores the engine while the messages can be read.
 ///
 /// # Errors
 /// If the objects cannot be read, or do not fit the state.

@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Simulation {
     engine: Mutex<Life>,
     shared: Arc<SimulationState>,
-    /// The current time in nanoseconds. It is the time of the last event, not the end of a window of the engine.
+    /// The current time in nanoseconds: the time of the last event, not the end of a window of the engine.
     now: AtomicU64,
     process: u32,
     /// The identity of a restored run.
@@ -39,7 +39,8 @@ enum Life {
     Over(String),
 }
 
-/// The maximum number of actors. It is limited because each has a reserved address from the beginning.
+/// The maximum number of actors. The number is limited, because the addresses of all actors are reserved at the
+/// beginning.
 const MOST_ACTORS: u32 = 16_000_000;
 
 impl Simulation {
@@ -169,7 +170,7 @@ impl Simulation {
         })
     }
 
-    /// Restores a saved simulation that was made with these arguments: unchanged, or as a branch with another seed.
+    /// Restores a saved simulation that was created with these arguments: unchanged, or as a branch with another seed.
     #[staticmethod]
     fn restore(
         py: Python<'_>,
@@ -335,7 +336,7 @@ impl Simulation {
         Ok(self.context(py)?.borrow().counters())
     }
 
-    /// The observations of actors under a name, with times.
+    /// The values that actors have observed under a name, with their times.
     fn observations(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         self.context(py)?.borrow().observations(name)
     }

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use std::cell::Cell;
 use std::fmt;
 
-/// A field that is read and written by the thread that is attached to the interpreter. No method returns a reference to
-/// the contents (as with [`Cell`]), so Python code that runs during a method can use the field, too.
+/// A field that only the thread attached to the interpreter reads and writes. No method returns a reference to the
+/// contents (as with [`Cell`]), so Python code that runs during a method can use the field, too.
 #[derive(Default)]
 pub struct AttachedCell<T>(Cell<T>);
 
@@ -67,7 +67,7 @@ impl<T> AttachedCell<T> {
         self.0.get_mut()
     }
 
-    /// Shows the value to the garbage collector; only for `__traverse__`.
+    /// Passes the value to the garbage collector. Only `__traverse__` may call this method.
     pub fn visit<R>(&self, show: impl FnOnce(&T) -> R) -> R {
         // SAFETY: the collector calls `__traverse__` with the interpreter's lock, and runs no Python code until it has
         // returned. No other reference into the cell exists, because no method returns one.

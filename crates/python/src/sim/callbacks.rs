@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
-/// A callback. All variants except the last are methods of this module and are called without Python.
+/// A callback. All variants except the last are methods of this module, which are called without the interpreter.
 #[derive(Debug)]
 pub enum Callback {
     Resume(Py<Process>),

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// An event that is triggered when a function of its events returns True, and fails when one of them fails.
+/// An event that is triggered when a function of other events returns True, and fails when one of these events fails.
 ///
 /// The value of a condition is a `ConditionValue`: the events that were processed by then, with their values.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.events")]
@@ -70,7 +70,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// Creates the condition of `all_of` or `any_of`, which has a separate class.
+    /// Creates the condition of `all_of` or `any_of`. Each of the two has its own class.
     pub fn of_class<'py>(
         env: &Bound<'py, Environment>,
         all: bool,

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// The priority of an event whose callbacks were interrupted by the end of a run, and therefore precede all other
-/// events of that time.
+/// The priority of an event whose callbacks were interrupted by the end of a run. It precedes all other events of that
+/// time.
 pub const FIRST: i64 = -1;
 /// The priority of interrupts and of the start of processes.
 pub const URGENT: i64 = 0;
@@ -265,7 +265,7 @@ impl Environment {
         Environment::active_process(this)
     }
 
-    /// The scheduled events as a heap of tuples (time, priority, number, event): a copy.
+    /// A copy of the scheduled events, as a heap of tuples (time, priority, number, event).
     #[getter(_queue)]
     fn get_queue<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         let py = this.py();
@@ -285,7 +285,7 @@ impl Environment {
         PyList::new(py, entries)
     }
 
-    /// An iterator over the numbers of the events to be scheduled; `next` consumes a number.
+    /// An iterator over the numbers of the events that will be scheduled. Each call of `next` uses up one number.
     #[getter(_eid)]
     fn get_eid(this: &Bound<'_, Self>) -> EventNumbers {
         EventNumbers {
@@ -312,7 +312,7 @@ impl Environment {
         Timeout::new_in(this, &delay, value)
     }
 
-    /// An alias of `timeout`, which reads well after `await`.
+    /// An alias of `timeout`, for use with `await`.
     fn sleep<'py>(
         this: &Bound<'py, Self>,
         delay: &Bound<'py, PyAny>,

@@ -15,10 +15,10 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 
 /// Something that may happen at a point in time.
 ///
-/// An event is triggered once, by `succeed`, `fail` or `trigger`, and processed when its time comes: then its
-/// `callbacks` are called with it, in order, and processes that wait for it resume. A failed event raises its exception
-/// in every process that waits for it. If no process waits for it, the exception ends the run, unless a callback sets
-/// `defused`.
+/// An event is triggered once, by `succeed`, `fail` or `trigger`, and processed when its time comes. Then the event's
+/// `callbacks` are called in order, each with the event as argument, and the processes that wait for the event resume.
+/// A failed event raises its exception in each of these processes. If no process waits for the event, the exception
+/// ends the run, unless a callback sets `defused`.
 #[pyclass(frozen, subclass, weakref, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Event {
@@ -201,8 +201,8 @@ pub fn fresh_exception<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     Ok(fresh)
 }
 
-/// Returns the method with which a class attribute of this name sets or deletes the attribute in an instance, if it has
-/// such a method.
+/// Returns the method with which a class attribute of this name (a descriptor) sets or deletes the attribute in an
+/// instance, if there is such a method.
 fn descriptor<'py>(
     event: &Bound<'py, Event>,
     name: &Bound<'py, PyString>,

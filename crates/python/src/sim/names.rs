@@ -1,4 +1,4 @@
-//! Classes of `corsair.sim` that are written in Python and used from Rust.
+//! Finds the classes of `corsair.sim` that are written in Python and used from Rust.
 
 use super::timeout::Timeout;
 use pyo3::prelude::*;

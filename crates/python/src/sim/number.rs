@@ -1,7 +1,8 @@
 //! Numbers of a model: times, amounts and capacities, each with its original Python type.
 //!
-//! SimPy adds and compares with Python's operators, so an integer is still printed as an integer. 64-bit integers and
-//! floats are computed here with the same results. For every other type, Python's operators are called.
+//! SimPy adds and compares numbers with Python's operators, so an integer is still printed as an integer. This module
+//! computes with 64-bit integers and floats itself, with the same results. For every other type, it calls Python's
+//! operators.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
@@ -90,7 +91,8 @@ impl Number {
         }
     }
 
-    /// Orders two times in the way in which Python orders the first elements of two tuples: equal, or else by `<`.
+    /// Compares two times in the way in which Python compares the first elements of two tuples: first by equality, then
+    /// by `<`.
     pub fn compare(&self, py: Python<'_>, other: &Number) -> PyResult<Ordering> {
         match (self, other) {
             (Number::Float(a), Number::Float(b)) => {

@@ -337,7 +337,7 @@ impl Interruption {
         Environment::schedule_event(&env, &interruption, URGENT, None)
     }
 
-    /// Removes the process from the event that it waits for, and raises the exception in it. Does nothing if
+    /// Removes the process from the event that it waits for, and raises the exception in the process. Does nothing if
     /// the process has ended.
     pub fn interrupt(this: &Bound<'_, Interruption>, env: &Bound<'_, Environment>) -> PyResult<()> {
         let py = this.py();

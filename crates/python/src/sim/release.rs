@@ -15,7 +15,7 @@ thread_local! {
     static LATER: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Drops an object. If too many drops are nested, the object is dropped after them.
+/// Drops an object. If too many drops are nested, the object is dropped after the outermost one has ended.
 pub fn later(object: Py<PyAny>) {
     let depth = DEEP.get();
     if depth >= DEPTH {

@@ -50,8 +50,8 @@ struct Overrides {
 
 /// The base of shared resources: a queue of puts and a queue of gets.
 ///
-/// A class with `_do_put(event)` and `_do_get(event)` is a user-defined resource: these methods trigger the
-/// event if it can be served, and return True if the next one in the queue may be tried.
+/// A class that defines `_do_put(event)` and `_do_get(event)` is a user-defined resource. These methods trigger the
+/// event if it can be served, and return True if the next event in the queue may be tried.
 #[pyclass(subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct BaseResource {
@@ -301,7 +301,7 @@ fn serve(
     Ok(())
 }
 
-/// Removes an object from a list, compared by identity. Returns false if it is not in the list.
+/// Removes an object from a list. Objects are compared by identity. Returns false if the object is not in the list.
 fn remove(list: &Bound<'_, PyList>, object: &Bound<'_, PyAny>) -> PyResult<bool> {
     match list.iter().position(|other| other.is(object)) {
         Some(place) => list.del_item(place).map(|()| true),

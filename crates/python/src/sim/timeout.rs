@@ -49,7 +49,7 @@ impl Timeout {
         Ok(timeout)
     }
 
-    /// Prepares a processed event for reuse by [`Timeout::new_in`], if no other reference to it exists.
+    /// Prepares a processed event for reuse by [`Timeout::new_in`], if there is no other reference to the event.
     pub fn recycle(event: Bound<'_, Event>, env: &Bound<'_, Environment>) -> PyResult<()> {
         let py = env.py();
         if !is_only_reference(&event) || !event.is_exact_instance_of::<Timeout>() {

@@ -1,5 +1,4 @@
-//! Writing a batch: vectored writes directly from the buffers into which the documents were
-//! encoded.
+//! Writes a batch with vectored writes, directly from the buffers into which the documents were encoded.
 
 use super::Batch;
 use crate::{Format, JsonLines};

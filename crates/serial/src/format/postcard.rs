@@ -4,7 +4,7 @@ use super::Format;
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 
-/// A compact binary format, written by `postcard`: numbers take as few bytes as they need, and field names are omitted.
+/// A compact binary format, written by `postcard`. Small numbers take few bytes, and field names are omitted.
 ///
 /// Documents contain neither their length nor a terminator; the [`Batch`](crate::Batch) knows where each document ends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ impl Format for Postcard {
     }
 }
 
-/// Appends to a borrowed buffer, because the flavours in `postcard` own their buffers.
+/// A `postcard` flavour that appends to a borrowed buffer. The flavours in `postcard` own their buffers.
 struct Append<'a>(&'a mut Vec<u8>);
 
 impl Flavor for Append<'_> {

@@ -28,7 +28,7 @@ use corsair::fork_join::{Pool, for_each};
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of bytes that the caller encodes before it decides: some microseconds of work.
+/// The number of bytes that the caller encodes before it decides whether to wake the pool: some microseconds of work.
 const SAMPLE: usize = 8 << 10;
 
 /// The approximate size of a block in bytes.
@@ -157,8 +157,8 @@ struct Run<'a, F, T> {
 }
 
 impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
-    /// Encodes all values, with the pool if this is worthwhile, and returns the shift by which the parts have numbered
-    /// their blocks. A failure is recorded in `first`.
+    /// Encodes all values, with the pool if this is faster. Returns the shift by which the parts have numbered their
+    /// blocks. A failure is recorded in `first`.
     fn divide(&self, chunked: &Chunked, parts: &mut [WorkerBuffer]) -> u32 {
         let (mine, theirs) = parts.split_at_mut(1);
         let mine = &mut mine[0];
@@ -219,7 +219,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         sampled
     }
 
-    /// Encodes the values from `start` on, and records them and all earlier values as one block.
+    /// Encodes the values from `start` on. Records these values and all earlier values as one block.
     fn alone(&self, part: &mut WorkerBuffer, start: usize) -> u32 {
         self.range(part, start, self.values.len());
         // A slice without values has no block.
@@ -230,8 +230,8 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
 
     /// Takes blocks of both ranges in turn until no block is left, or until a value before the next block has failed.
     ///
-    /// If a worker stops because of a failure, all blocks before the failure are still encoded: they belong to the
-    /// range that this worker has completed, or to the range on which the other side is still working.
+    /// If a worker stops because of a failure, all blocks before the failure are still encoded: this worker has
+    /// completed them, or they belong to the range on which other workers are still working.
     fn work(&self, part: &mut WorkerBuffer, ranges: [&Range; 2], shift: u32) {
         for block in ranges.into_iter().flatten() {
             let start = block << shift;

@@ -1,4 +1,4 @@
-//! Workers that encode values one by one, regardless of how they receive the indices.
+//! The work of a worker that encodes values one by one. It does not depend on how the worker receives the indices.
 
 use crate::Format;
 use crate::batch::Placement;

@@ -1,5 +1,5 @@
-//! Tokio tasks over channels: the division of work of [`ParallelThreads`](super::ParallelThreads), on a runtime that
-//! lives across runs.
+//! Tokio tasks that receive indices over channels. The work is divided as in
+//! [`ParallelThreads`](super::ParallelThreads), but the runtime exists across runs.
 
 use super::Strategy;
 use super::encode_job::EncodeJob;
@@ -18,9 +18,9 @@ const QUEUE_PER_WORKER: usize = 16;
 
 /// N tokio tasks that receive values one by one over tokio's channels.
 ///
-/// The runtime has a thread per core, for any number of tasks. This strategy is for comparison:
-/// encoding never waits, so a task has no advantage over a thread. It blocks its caller; from
-/// asynchronous code, call it in `spawn_blocking`.
+/// The runtime has a thread per core, for any number of tasks. This strategy is for comparison: encoding never waits,
+/// so a task has no advantage over a thread. A call blocks the caller, so asynchronous code must call it in
+/// `spawn_blocking`.
 #[derive(Debug)]
 pub struct ParallelTasks {
     /// The runtime; `None` only while the strategy is being dropped.

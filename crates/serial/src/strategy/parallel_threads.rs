@@ -1,6 +1,6 @@
-//! OS threads over channels: an index is sent to whichever thread is free, and the thread returns
-//! the position of the document. Threads and channels are created for each run, as in the programs
-//! with which this strategy is compared.
+//! OS threads that receive indices over channels. Each index is sent to a thread that is free, and the thread returns
+//! the position of the document. Threads and channels are created for each run, as in the programs with which this
+//! strategy is compared.
 
 use super::Strategy;
 use super::encode_job::EncodeJob;

@@ -1,4 +1,4 @@
-//! A pool of limited size that lives across runs: each worker takes the next value when it is free.
+//! A pool of a limited number of threads that exists across runs. Each worker takes the next value when it is free.
 
 use super::Strategy;
 use crate::failure::FirstFailure;

@@ -1,4 +1,5 @@
-//! Resources with slots: first come, first served; by priority; and with preemption.
+//! Resources with a limited number of slots, which are granted in the order of requests, by priority, or with
+//! preemption.
 
 use super::{BaseResource, Discipline, Get, Put, positive, remove};
 use crate::sim::callbacks::{Callback, Callbacks};
@@ -105,7 +106,7 @@ pub fn put_or_preempt(
     put(this, event.as_super())
 }
 
-/// Takes back the slot of a request, if it has one.
+/// Takes back the slot of a request, if the request has one.
 pub fn get(this: &Bound<'_, Resource>, event: &Bound<'_, Release>) -> PyResult<bool> {
     let py = this.py();
     let request = event
@@ -160,7 +161,7 @@ impl<'py> Temper<'_, 'py> {
             .map(Some)
     }
 
-    /// Makes a request, unless the queue is too long; the request ends when its patience is over.
+    /// Makes a request, unless the queue is too long. A waiting request ends when its patience is over.
     fn begin(
         &self,
         request: &Bound<'py, Request>,

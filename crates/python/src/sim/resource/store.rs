@@ -129,8 +129,8 @@ pub fn get_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StoreGet>) -> 
     Event::finish(event.as_super().as_super(), true, Value::of(item)).map(|()| false)
 }
 
-/// Gets the first item that the filter accepts. The next request in the queue may be tried even if
-/// there is none, because its filter may accept another item.
+/// Gets the first item that the filter accepts. Even if there is no such item, the next request in the queue may be
+/// tried, because the filter of that request may accept another item.
 pub fn get_by_filter(this: &Bound<'_, Store>, event: &Bound<'_, FilterStoreGet>) -> PyResult<bool> {
     let py = this.py();
     let items = items(this);
