@@ -1,8 +1,8 @@
 //! Acknowledgements that are not in the log yet. Only the highest of each session is stored, and many are written in
 //! one entry.
 //!
-//! They are written shortly after they arrive. If the node is killed in between, or the session resumes at another
-//! node, messages are sent again with the same sequence numbers.
+//! Acknowledgements are written shortly after they arrive. If the node is killed before they are written, or if the
+//! session resumes at another node, messages are sent again with the same sequence numbers.
 
 use crate::command::{Acknowledgement, Command};
 use crate::model::SessionId;
@@ -37,7 +37,8 @@ impl Acknowledgements {
     }
 
     /// Returns the highest acknowledgement of a session that is not known to be applied; 0 if all are applied. Call
-    /// this before reading the index: an acknowledgement that is applied in between is then in one of the two results.
+    /// this function before you read the index. Then an acknowledgement that is applied between the two calls is in at
+    /// least one of the results.
     pub fn of(&self, session: SessionId) -> u64 {
         let inner = self.inner.lock();
         let both = [inner.waiting.get(&session), inner.under_way.get(&session)];
@@ -45,8 +46,8 @@ impl Acknowledgements {
         sequences.max().unwrap_or(0)
     }
 
-    /// Passes the waiting acknowledgements to `write`, which returns true if a command was applied.
-    /// Acknowledgements that were not applied wait again.
+    /// Passes the waiting acknowledgements to `write`, which returns true if a command was applied. Acknowledgements
+    /// that were not applied stay in the queue.
     pub async fn flush<F: Future<Output = bool>>(&self, write: impl Fn(Command) -> F) {
         let turn = self.writing.lock().await;
         let all: Vec<Acknowledgement> = {

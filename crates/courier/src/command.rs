@@ -1,14 +1,16 @@
 //! Commands of the log, and their results.
 //!
-//! A command is any change of the service's data. The log puts commands into one order, in which they are applied. The
-//! result of a command depends only on the commands before it, so all nodes that apply the same log have the same data.
+//! A command is any change of the service's data. The log defines one order of all commands, and they are applied in
+//! this order. The result of a command depends only on the commands before it, so all nodes that apply the same log
+//! have the same data.
 
 use crate::model::{ConversationId, Message, Millis, SessionId, UserId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A change, as stored in the log. New variants are added at the end, with a new [version](Command::version): their
-/// index is part of the format, and the effect of a variant never changes, because nodes of two versions apply it.
+/// A change, as stored in the log. New variants are added at the end, with a new [version](Command::version), because
+/// the index of a variant is part of the format. The effect of a variant never changes, because nodes of two versions
+/// apply it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Command {
     CreateUser {
@@ -56,7 +58,8 @@ pub(crate) enum Command {
         before: String,
         kept: SessionId,
     },
-    /// Creates a conversation, or finds the one that was created earlier with the same key or as the same pair.
+    /// Creates a conversation, or finds the conversation that was created earlier with the same key or for the same
+    /// pair.
     BeginConversation {
         creator: UserId,
         recipients: Vec<UserId>,
@@ -123,8 +126,8 @@ pub(crate) struct Posting {
 }
 
 impl Posting {
-    /// Returns the command that posts the message. With `to_sender` the sender's queue gets it too, which nodes of
-    /// version 2 do not support.
+    /// Returns the command that posts the message. If `to_sender` is true, the message is also added to the sender's
+    /// queue; nodes of version 2 do not support this.
     pub fn command(self, to_sender: bool) -> Command {
         match to_sender {
             false => Command::Post(self),
@@ -148,7 +151,7 @@ impl Posting {
 pub(crate) const MOST_SESSIONS: usize = 100;
 
 impl Command {
-    /// True if the command posts a message that the sender's queue also gets.
+    /// True if the command posts a message that is also added to the sender's queue.
     pub fn is_own(&self) -> bool {
         matches!(self, Command::Send(_))
     }

@@ -1,4 +1,4 @@
-//! Requests of the owner of the data to a running node, over a socket in the data directory.
+//! Requests that the owner of the data sends to a running node, over a socket in the data directory.
 //!
 //! Each side sends one line: the client `backup PATH` or `compact`, and the node `ok …` or `error …`.
 

@@ -61,9 +61,10 @@ const PART: usize = 1 << 20;
 /// The longest pause after a part.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// A file that is written to disk in parts, with a pause after each part that is as long as its write.
+/// A file that is written to disk in parts. After each part, there is a pause that is as long as the write of this
+/// part.
 ///
-/// A commit writes up to a hundred megabytes. If the disk got them all at once, they would delay the small writes of
+/// A commit writes up to a hundred megabytes. If all of them were written at once, they would delay the small writes of
 /// the log, for which clients wait.
 #[derive(Debug)]
 struct InParts {

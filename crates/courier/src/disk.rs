@@ -1,4 +1,4 @@
-//! The free space on the disk of the data: changes are refused while it is too small.
+//! Measures the free space on the disk of the data. While the free space is too small, changes are refused.
 //!
 //! A database whose disk is full must be reopened before it works again. So the node refuses changes while
 //! some space is left, reports it, and recovers by itself when space is free.

@@ -15,7 +15,7 @@ pub(crate) const MOST_LISTED: usize = 50;
 /// The maximum bytes of a frame about users; longer lists take several frames.
 const LARGEST_UPDATE: usize = 8 << 10;
 
-/// Returns the size of the largest frame for texts of this many bytes; JSON may write a byte as six.
+/// Returns the size of the largest frame for texts of this many bytes. JSON may encode one byte as six.
 pub(crate) fn largest(text: usize) -> usize {
     (6 * text + ENVELOPE).max(2 * LARGEST_UPDATE)
 }

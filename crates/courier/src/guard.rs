@@ -27,7 +27,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     said.unwrap_or("its pages make no sense")
 }
 
-/// Silences the panic that reveals a damaged file; the code that reads files reports the damage.
+/// Suppresses the output of a panic that a damaged file causes. The code that reads the file reports the damage.
 pub fn hush_guarded_panics() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {

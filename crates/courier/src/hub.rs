@@ -1,16 +1,16 @@
 //! Connects messages to sockets: a run of the core in which every online user is an actor.
 //!
-//! The run uses the tokio runtime of the HTTP side; a separate thread waits for its end. Its [`Root`](root::Root)
-//! assigns an [actor](user) to every online user. The actor owns the user's connections, writes messages to them, and
-//! reads the client's frames. Actors are reused for other users, so their number is the maximum number of users that
-//! were online at the same time.
+//! The run uses the tokio runtime of the HTTP server; a separate thread waits for the end of the run. Its
+//! [`Root`](root::Root) assigns an [actor](user) to every online user. The actor owns the user's connections, writes
+//! messages to them, and reads the client's frames. Actors are reused for other users, so their number is the maximum
+//! number of users that were online at the same time.
 //!
 //! **Nothing is lost, and nothing accumulates.** A message for an online user goes through the actor's mailbox, which
-//! holds [`MAILBOX`] units of 2 KiB, and through a queue of [`connection::OUTBOX`] frames for each socket, which is
-//! also bounded in bytes. A frame that does not fit is skipped: it is in the user's durable queue, from which the actor
-//! reads it when the socket has capacity again. A gap in the sequence numbers shows that a frame was skipped; if no
-//! later message would show it, [`OnlineUser::overflowed`] does. So a slow reader costs its own user a few pages read
-//! from the index, and costs other users nothing.
+//! holds [`MAILBOX`] units of 2 KiB. Then it goes through a queue for each socket, which holds [`connection::OUTBOX`]
+//! frames and is also bounded in bytes. A frame that does not fit is skipped. The frame is still in the user's durable
+//! queue, and the actor reads it from there when the socket has capacity again. A gap in the sequence numbers shows
+//! that a frame was skipped. If no later message shows the gap, [`OnlineUser::overflowed`] does. So a slow reader
+//! causes a few reads of pages from the index, and has no effect on other users.
 
 mod connection;
 mod root;
@@ -68,7 +68,7 @@ pub(crate) enum HubMessage {
     },
     /// A frame whose loss is harmless.
     Hint { user: UserId, frame: Utf8Bytes },
-    /// Asks the actor to check its [`OnlineUser`].
+    /// Asks the actor to check the state of its [`OnlineUser`].
     Look,
 }
 

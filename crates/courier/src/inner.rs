@@ -97,8 +97,8 @@ impl Inner {
         Ok(self.index.reached(end).await?)
     }
 
-    /// Like [`Inner::caught_up`]; `false` if the log cannot be reached, in which case the node's data can
-    /// still be read.
+    /// Waits like [`Inner::caught_up`]. Returns `false` if the log cannot be reached; the node's data can still be read
+    /// then.
     pub async fn catch_up_if_possible(&self) -> Result<bool, Failure> {
         match self.caught_up().await {
             Ok(()) => Ok(true),

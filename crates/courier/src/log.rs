@@ -1,12 +1,12 @@
-//! The log, which makes commands durable and puts them into the one order in which they are applied.
+//! The log. It makes commands durable, and defines the one order in which they are applied.
 //!
 //! A [`Log`] guarantees that
 //! - A command leaves the feed only when it is durable.
 //! - Commands leave the feed in the order of their positions, each once, and in the same order on every node.
 //! - A submitted command leaves the feed with its reply, or its reply gets the error.
 //!
-//! Two implementations: [`Embedded`](embedded::Embedded) for one node, and
-//! [`JetStream`](jetstream::JetStream) for several.
+//! There are two implementations: [`Embedded`](embedded::Embedded) for one node, and
+//! [`JetStream`](jetstream::JetStream) for several nodes.
 
 pub(crate) mod embedded;
 pub(crate) mod jetstream;
@@ -52,7 +52,8 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// Returns the position of the last entry that was reported durable to any node.
     fn end(&self) -> Pin<Box<dyn Future<Output = Result<u64, LogError>> + Send + '_>>;
 
-    /// Releases the entries up to this position, which are durable elsewhere: this node will not need them.
+    /// Releases the entries up to this position, which are durable elsewhere, so that this node does not need them any
+    /// more.
     fn forget(&self, position: u64);
 
     /// Returns the time limit of a command. `None` if the log has no server, so that only the local disk can delay it.
@@ -67,7 +68,8 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// True if the log has lost entries, so that reopening does not help.
     fn has_stopped(&self) -> bool;
 
-    /// Stops accepting commands. Accepted ones still become durable and are fed; then the feed ends.
+    /// Stops accepting commands. Commands that were accepted still become durable and are sent to the feed; then the
+    /// feed ends.
     fn close(&self);
 }
 

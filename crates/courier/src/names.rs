@@ -1,7 +1,7 @@
 //! The rules for names of users.
 //!
-//! As far as possible, names that look the same are the same name: names are compared in Unicode's normal form C, and
-//! characters that are invisible or change the direction of text are refused.
+//! Names that look the same should be the same name. So names are compared in Unicode's normal form C, and characters
+//! that are invisible or change the direction of text are refused.
 
 use crate::limits::LONGEST_NAME;
 use unicode_normalization::UnicodeNormalization;

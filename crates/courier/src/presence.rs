@@ -1,7 +1,8 @@
 //! The online users, on this node and on others.
 //!
 //! A user is online while there is a socket on any node. Changes are sent to all users in batches. The more users are
-//! online, the longer a batch waits. So ten thousand users who connect at once do not cause a hundred million frames.
+//! online, the more time passes between two batches. So ten thousand users who connect at once do not cause a hundred
+//! million frames.
 
 pub(crate) mod shared;
 

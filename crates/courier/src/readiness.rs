@@ -1,8 +1,8 @@
 //! Checks whether the node was able to make a write durable recently.
 //!
-//! Every command that becomes durable proves it. If there was none for [`FRESH`], a probe is written: a command that
-//! changes nothing and passes through log and index like a message. Only one probe is in progress at a time, however
-//! many clients ask.
+//! Every command that becomes durable proves this. If no command became durable for [`FRESH`], a probe is written: a
+//! command that changes nothing and passes through log and index like a message. Only one probe is in progress at a
+//! time, for any number of requests.
 
 use crate::command::Command;
 use crate::inner::Inner;

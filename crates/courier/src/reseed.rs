@@ -1,7 +1,7 @@
 //! Begins a stream from the data of one node.
 //!
-//! Use it for a server that has lost entries permanently, and for a single node that becomes one of several. The index
-//! of the most advanced node becomes the first snapshot of an empty stream, and every other node starts from it.
+//! This is needed if a server has lost entries permanently, and if a single node becomes one of several nodes. The
+//! index of the most advanced node becomes the first snapshot of an empty stream, and every other node starts from it.
 
 use crate::backup::BackupError;
 use crate::disk::blocking;

@@ -1,7 +1,7 @@
 //! Removes messages beyond the configured age or size.
 //!
-//! Messages are removed by a command, so all nodes that share a log remove the same ones; the shortest time and the
-//! smallest size configured on any node apply.
+//! Messages are removed by a command, so all nodes that share a log remove the same messages. The shortest time and the
+//! smallest size that are configured on any node apply.
 
 use crate::command::{Command, CommandResult};
 use crate::index::{Chunk, IndexError, Stock};

@@ -1,8 +1,8 @@
 //! Messages between nodes over NATS, sealed with a key that only the nodes have.
 //!
 //! Any client of a NATS server can publish anything. A message is accepted if it begins with the keyed hash of the
-//! rest. The rest begins with the version that can read it: a message of a newer version is not misread, and a message
-//! that its own version cannot read is unreadable for every node.
+//! rest. The rest begins with the version of the program that can read the message. So a message of a newer version is
+//! not misread. A message that its own version cannot read is unreadable for every node.
 //!
 //! ```text
 //!   magic (4) │ keyed hash (32) │ version (1) │ postcard

@@ -222,8 +222,8 @@ impl Snapshotter {
     }
 }
 
-/// True if there are enough entries since the last snapshot. Longer snapshots are made less often, so that storing them
-/// is at most as much work as storing the new entries.
+/// True if there are enough entries since the last snapshot. Large snapshots are made less often, so that storing a
+/// snapshot is at most as much work as storing the new entries.
 fn is_due(entries: u64, every: u64, held: u64, length: u64) -> bool {
     entries >= every && held >= length / 2
 }

@@ -1,7 +1,7 @@
 //! Compacts the index automatically when much of its file is unused.
 //!
-//! The space of removed data is reused within the file. So nothing needs to be done while the amount of data stays
-//! about the same. Only if the amount shrinks, the file stays longer than necessary.
+//! The space of removed data is reused within the file. So the file need not be compacted while the amount of data
+//! stays about the same. If the amount of data decreases, the file is longer than necessary.
 
 use crate::index::IndexSize;
 use crate::inner::{Inner, wait};

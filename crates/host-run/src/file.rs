@@ -99,7 +99,7 @@ pub struct FaultAt {
     pub start: Option<String>,
     /// The host whose program receives SIGTERM.
     pub terminate: Option<String>,
-    /// The host whose program stands still until `resume`.
+    /// The host whose program is suspended until `resume`.
     pub pause: Option<String>,
     pub resume: Option<String>,
     /// The host whose wall clock is stepped, and by how much.

@@ -1,4 +1,4 @@
-//! `corsair-host run FILE`: programs of this machine as hosts of a deterministic simulation.
+//! The program `corsair-host run FILE`, which runs programs of this machine as hosts of a deterministic simulation.
 #![allow(clippy::print_stdout, reason = "prints results")]
 
 mod file;

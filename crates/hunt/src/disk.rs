@@ -1,4 +1,4 @@
-//! A small durable store for a node: named files that survive a crash as far as they were synced.
+//! A small durable store for a node. It has named files; the synced part of each file survives a crash.
 
 use corsair::Random;
 use std::collections::BTreeMap;

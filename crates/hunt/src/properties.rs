@@ -41,7 +41,7 @@ macro_rules! always {
     };
 }
 
-/// States that a condition holds at least once when this line is reached, in some run. It detects tests that never
+/// States that a condition holds at least once when this line is reached, in some run. This detects tests that never
 /// reach their interesting states.
 #[macro_export]
 macro_rules! sometimes {
@@ -58,9 +58,8 @@ macro_rules! never {
     };
 }
 
-/// States that a condition holds at least once in each run, when this line is reached: a liveness
-/// property. With [`Machine::is_calm`](crate::Machine::is_calm) it states that progress follows when
-/// faults have stopped.
+/// States that a condition holds at least once in each run when this line is reached. This is a liveness property. With
+/// [`Machine::is_calm`](crate::Machine::is_calm) it states that the system makes progress when faults have stopped.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};
@@ -90,9 +89,9 @@ macro_rules! eventually {
     };
 }
 
-/// True in a fraction of the cases in which this line is reached, given in thousandths: a place where code does
-/// something rare but allowed, such as a time-out that fires early. Without the feature `buggify` it is the constant
-/// `false`, which costs nothing.
+/// True in some of the cases in which this line is reached; the fraction is given in thousandths. It marks a place
+/// where code does something rare but allowed, such as a time-out that fires early. Without the feature `buggify` the
+/// value is the constant `false`, which costs nothing.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};

@@ -1,7 +1,6 @@
 //! Points of one measurement, column by column.
 //!
-//! A block is created once, by a write, and shared by all tasks that take its points. Rows keep the
-//! order of the lines.
+//! A write creates a block, and all tasks that take its points share the block. Rows keep the order of the lines.
 
 use crate::{Kind, Value};
 use rustc_hash::FxHashMap;
@@ -70,9 +69,9 @@ pub enum Data {
 /// Values of one type.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cells<T> {
-    /// A value for each row; the default value for rows without one.
+    /// The value of each row. Rows without a value have the default value.
     pub values: Vec<T>,
-    /// True for each row with a value; `None`: every row has one.
+    /// True for each row that has a value. `None` means that every row has one.
     pub present: Option<Vec<bool>>,
 }
 

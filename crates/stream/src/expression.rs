@@ -1,12 +1,12 @@
 //! Expressions over a point's tags and fields, evaluated for many rows at once.
 //!
 //! Each operator processes whole columns (Boncz, Zukowski, Nes: "MonetDB/X100: Hyper-Pipelining Query Execution", CIDR
-//! 2005), so decisions such as those on types are made once per block and not per point. The results, including errors,
+//! 2005). So checks, for example of types, are made once per block and not per point. The results, including errors,
 //! are the same as when each row is evaluated separately.
 //!
-//! **Missing values.** A key that a point does not have has no value. An operation on a missing value has no value,
-//! except that `false AND …` is false and `true OR …` is true, on either side. A `where` keeps the points for which its
-//! expression is true.
+//! **Missing values.** A key that a point does not have has no value. An operation on a missing value has no value.
+//! There are two exceptions: `AND` is false if either side is false, and `OR` is true if either side is true. A `where`
+//! keeps the points for which its expression is true.
 //!
 //! **Keys.** If a field and a tag have the same name, the key means the field.
 //!

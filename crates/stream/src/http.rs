@@ -15,7 +15,7 @@
 //! | `GET /ping`, `GET /health` | 204, and that all is well; no token is asked for |
 //! | `GET` or `POST /query?q=` | an empty result for what clients ask before they write; else 400 |
 //!
-//! Every refusal is a JSON object with a `code` for programs and a `message` that says what to do. The message is
+//! Every refusal is a JSON object. It has a `code` for programs and a `message` that says what to do. The message is
 //! repeated under `error`, where InfluxDB clients look for it. A busy server answers 503 with `Retry-After`, because
 //! writers such as telegraf retry such a request, but drop a batch that is answered with 4xx.
 

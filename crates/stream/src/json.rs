@@ -3,8 +3,8 @@
 //! ```json
 //! {"series":[{"name":"cpu","tags":{"host":"a"},"columns":["time","count"],"values":[[1000000000,4]]}]}
 //! ```
-//! Times are nanoseconds since 1970; columns are ordered by name. A single point has all its tags under `tags`; in
-//! windows and batches, tags by which points are not grouped are columns, like fields.
+//! Times are nanoseconds since 1970; columns are ordered by name. All tags of a single point are under `tags`. In
+//! windows and batches, only the tags of the group are under `tags`; the other tags are columns, like fields.
 
 use crate::Value;
 use crate::batch::{Batch, Flow};

@@ -1,8 +1,8 @@
 //! The building blocks of nodes: the traits that each kind implements, and their common parts.
 //!
 //! An [`Operator`] is the work of a node, without edges and without waiting; [`body`] makes an actor of it. Operators
-//! store state per group through [`series`] and retained rows through [`retain`], because these enforce the bounds. The
-//! kinds of nodes are in [`nodes`](crate::nodes).
+//! store state per group through [`series`] and retained rows through [`retain`], because these two modules enforce the
+//! bounds. The kinds of nodes are in [`nodes`](crate::nodes).
 
 pub(crate) mod append;
 pub(crate) mod body;

@@ -44,7 +44,7 @@ pub enum ReplayError {
 /// The number of bytes that are read at once.
 const CHUNK: usize = 1 << 18;
 
-/// Writes all lines of `from` to the engine. Memory: one chunk of 256 KiB, or the longest line.
+/// Writes all lines of `from` to the engine. At most one chunk of 256 KiB, or the longest line, is in memory.
 ///
 /// # Errors
 /// See [`ReplayError`]; lines that were written before the error stay written.
@@ -208,7 +208,8 @@ impl Clock {
         Clock { pace, origin: None }
     }
 
-    /// Waits until the first of these lines is due, and returns how many bytes of the lines are due by then.
+    /// Waits until the first of these lines is due, and returns the number of bytes of the lines that are due at that
+    /// time.
     async fn until_due(&mut self, lines: &[u8], to: &Write) -> usize {
         let Pace::Own(speed) = self.pace else {
             return lines.len();

@@ -46,7 +46,7 @@ pub struct StoredTask {
     pub options: TaskOptions,
     /// The origin of the task, if the file contains it.
     pub origin: Option<TaskOrigin>,
-    /// False for a task that is defined and does not run.
+    /// False for a task that is defined but disabled.
     pub enabled: bool,
 }
 

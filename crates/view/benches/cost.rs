@@ -1,5 +1,6 @@
-//! Measures the cost of making a run observable: the same run without a session, in a session without a page, and with
-//! a page that takes every frame and requests curves twice a second. All three end with the same digest.
+//! Measures the cost of making a run observable. There are three variants: the run without a session, in a session
+//! without a page, and in a session with a page that takes every frame and requests curves twice a second. All three
+//! end with the same digest.
 //!
 //! ```text
 //! cargo bench --profile release -p corsair-view --bench cost
@@ -8,8 +9,8 @@
 //! ```
 //!
 //! The measure is the processor time of the thread that runs the simulation and makes the frames. The three variants
-//! take turns, and the medians of the ratios within a turn are printed, so that other load on the machine disturbs them
-//! little. It needs Linux, because it reads /proc.
+//! run in turn, and the medians of the ratios within a round are printed, so that other load on the machine has little
+//! influence. The benchmark needs Linux, because it reads /proc.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 

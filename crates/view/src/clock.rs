@@ -1,4 +1,4 @@
-//! The wall clock: of the operating system, or of the page in a browser.
+//! The wall clock: the clock of the operating system, or in a browser the clock of the page.
 
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) use std::time::Instant;

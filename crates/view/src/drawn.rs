@@ -1,4 +1,5 @@
-//! The output files of a run as a world that is played: a graph file, the flows in the same directory, and the table of `--timeline`.
+//! Shows the output files of a run as a world that can be played: a graph file, the flows in the same directory, and
+//! the table of `--timeline`.
 
 mod states;
 

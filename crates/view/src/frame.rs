@@ -59,7 +59,7 @@ struct Versioned<T> {
 }
 
 impl<T: Clone + PartialEq> Versioned<T> {
-    /// Sets the current values; those that changed get this version.
+    /// Sets the current values. Values that have changed get this version.
     fn update(&mut self, version: u64, now: Vec<T>) {
         let items = Arc::make_mut(&mut self.items);
         items.truncate(now.len());

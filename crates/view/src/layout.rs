@@ -1,9 +1,9 @@
-//! Positions of nodes. They are computed from the architecture alone, so they are equal in all runs.
+//! Computes the positions of nodes. The positions depend only on the architecture, so they are equal in all runs.
 //!
-//! Each service has a cell of fixed size for its instances in a zone, so that there is space for its name however many
-//! instances it has. Requests go from left to right: a service is to the right of its callers. The zones of a region
-//! are arranged from top to bottom. Regions are arranged side by side, below the services that are in no region; the page
-//! arranges them in rows that suit its window.
+//! Each service has a cell of fixed size for its instances in a zone, so that there is space for the service's name
+//! with any number of instances. Requests go from left to right: a service is to the right of its callers. The zones of
+//! a region are arranged from top to bottom. Regions are arranged side by side, below the services that are in no
+//! region; the page arranges them in rows that suit its window.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The live view: watch, pause, query and change a running simulation, and replay the session to the same bits. The
+//! The live view. Users can watch, pause, query and change a running simulation, and replay the session bit by bit. The
 //! manual:
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Pirates in a session. At most 2,000 pirates are drawn; a session can have millions.
+//! Pirates in a session. A session can have millions of pirates, of which at most 2,000 are drawn.
 
 mod look;
 mod watch;

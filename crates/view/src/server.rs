@@ -36,7 +36,7 @@ const HEAD: Duration = Duration::from_secs(10);
 /// Maximum bytes of a query.
 const MOST_ASKED: usize = 64 << 10;
 
-/// The server of the page. It ends when it is dropped.
+/// The server of the page. It stops when this value is dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -239,8 +239,8 @@ async fn open(
 }
 
 /// Rejects requests whose `Host` is neither a loopback name nor the address on which the server listens. A malicious
-/// site can make its own name point at this machine (DNS rebinding), but it cannot choose the `Host` that the browser
-/// sends.
+/// site can make its own name point to this machine (DNS rebinding), but the site cannot choose the `Host` that the
+/// browser sends.
 async fn check_host(
     State(shared): State<Arc<ServerState>>,
     request: Request,

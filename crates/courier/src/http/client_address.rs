@@ -3,8 +3,8 @@
 use axum::http::HeaderMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Returns the address of the client. Proxies append to `X-Forwarded-For`, so the last address that is not a
-/// trusted proxy is the client's; earlier ones may be forged.
+/// Returns the address of the client. Proxies append to `X-Forwarded-For`, so the last address that is not a trusted
+/// proxy is the address of the client. Earlier addresses may be forged.
 pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
     let peer = peer.to_canonical();
     if !trusted.contains(&peer) {

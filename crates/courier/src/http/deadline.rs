@@ -1,8 +1,8 @@
 //! Connections whose clients must read answers in time.
 //!
-//! The unread answers of a client use the node's memory. So while a write cannot continue, [`STEP`] bytes
-//! must leave within a time limit, or the connection is closed. This does not apply to WebSockets: their
-//! readers may be slow, their queues are bounded, and heartbeats detect dead peers.
+//! The unread answers of a client use the node's memory. So while a write is blocked, the client must read [`STEP`]
+//! bytes within a time limit; otherwise the connection is closed. This does not apply to WebSockets: their readers may
+//! be slow, their queues are bounded, and heartbeats detect dead peers.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;

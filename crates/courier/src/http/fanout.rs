@@ -10,8 +10,9 @@ use tokio::sync::OwnedSemaphorePermit;
 /// The maximum wait of a message to many recipients for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// Charges a message, or a new conversation, by its recipients. A message to many recipients waits for a permit. While
-/// it holds the permit, other such messages wait. Messages to few recipients do not wait.
+/// Applies the rate limit to a message, or to a new conversation, by the number of its recipients. A message to many
+/// recipients waits until it gets permits; other such messages may then have to wait. Messages to few recipients do not
+/// wait.
 pub(super) async fn admit(
     node: &Inner,
     user: UserId,

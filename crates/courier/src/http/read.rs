@@ -65,8 +65,8 @@ impl FromRequestParts<Node> for Authenticated {
     }
 }
 
-/// Authenticates the token of a request. Looking up unknown tokens is rate-limited, and more strictly for
-/// wrong tokens, before the log is asked for new sessions.
+/// Authenticates the token of a request. Look-ups of unknown tokens are rate-limited, with a stricter limit for wrong
+/// tokens. The limits apply before the log is asked for new sessions.
 async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
     let Some(text) = bearer_token(&parts.headers) else {
         stranger(node, parts)?;
@@ -103,7 +103,7 @@ async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
     found.map_err(Failure::from)?.ok_or_else(wrong)
 }
 
-/// Returns the token in the headers: of `Authorization`, or of the subprotocol after `courier`, because browsers cannot
+/// Returns the token in the headers: in `Authorization`, or in the subprotocol after `courier`, because browsers cannot
 /// set `Authorization` for a WebSocket.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
@@ -180,7 +180,7 @@ impl<T: DeserializeOwned> FromRequest<Node> for StrictJson<T> {
     }
 }
 
-/// Returns the body of a request, unless its head shows that it would be refused.
+/// Returns the body of a request, unless the head of the request shows that the body would be refused.
 fn admit(request: Request, node: &Node) -> Result<Body, Problem> {
     let headers = request.headers();
     if !is_json(headers) {

@@ -1,8 +1,7 @@
 //! Recovery of a node after its disk has failed.
 //!
-//! After a failed write, a database must be reopened, because only then is it known which of its last changes are on
-//! disk. So the node is closed and restarted until that succeeds. Until then every request is answered with 503 and the
-//! reason.
+//! After a failed write, a database must be reopened, to find out which of its last changes are on disk. So the node is
+//! closed and restarted until this succeeds. Until then every request is answered with 503 and the reason.
 
 use super::problem::Problem;
 use crate::metrics::Metrics;

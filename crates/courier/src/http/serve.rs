@@ -208,7 +208,7 @@ struct Service {
 #[derive(Clone, Copy, Debug)]
 enum Audience {
     All,
-    /// Users. Their address also serves operators if operators have no other address.
+    /// Users, if operators have a separate address. Users may use every path except `/metrics`.
     Users,
     Operators,
 }

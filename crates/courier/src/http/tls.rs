@@ -4,7 +4,7 @@ use crate::error::StartError;
 use std::path::Path;
 use tokio::net::TcpStream;
 
-/// A certificate and its private key. Clones share them, so [`Tls::reload`] also changes them for a running node.
+/// A certificate and its private key. Clones share both, so [`Tls::reload`] also changes them for a running node.
 #[derive(Clone)]
 pub struct Tls {
     #[cfg(feature = "tls")]

@@ -1,8 +1,9 @@
 //! The rest of a request that was refused before its body was read.
 //!
-//! The connection can be used again only after the body. If the rest is short, it is read and dropped before the
-//! answer. If it is long or late, the answer says that the connection closes, and the rest is dropped afterwards.
-//! Otherwise a client that sends its whole body before it reads would see a broken connection instead of the answer.
+//! The connection can be used again only when the body has been read. If the rest is short, it is read and dropped
+//! before the answer. If the rest is long or late, the answer says that the connection closes, and the rest is dropped
+//! after the answer. Without this, a client that sends its whole body before it reads would see a broken connection
+//! instead of the answer.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
@@ -45,7 +46,7 @@ impl HttpBody for Remaining {
     }
 }
 
-/// Separates the body of a request, if there is one.
+/// Separates a request from its body, if there is one.
 pub(super) fn keep(request: Request<Incoming>) -> (Request<Body>, Option<Remaining>) {
     if request.body().is_end_stream() || expects_leave(request.headers()) {
         return (request.map(Body::new), None);

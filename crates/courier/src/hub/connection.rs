@@ -1,9 +1,9 @@
 //! One WebSocket of a user.
 //!
-//! A connection is *live* when all messages so far were queued for it; further ones are written as they arrive.
-//! Otherwise it is *behind*, and reads page after page from the user's durable queue until it has caught up. A
-//! connection whose outbox is full, in frames or in bytes, falls behind; a new connection starts behind. In both states
-//! each message is sent to the socket once, in order, without a gap.
+//! A connection is in one of two states. It is *live* if all messages so far were queued for it; further messages are
+//! written as they arrive. Otherwise it is *behind*, and reads page after page from the user's durable queue until it
+//! has caught up. A new connection is behind. A live connection becomes behind when its outbox is full, in frames or in
+//! bytes. In both states each message is sent to the socket once, in order, without a gap.
 
 use super::HubState;
 use crate::command::Acknowledgement;
@@ -31,7 +31,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 pub(super) const OUTBOX: usize = 64;
 /// The maximum number of messages read from the durable queue at a time.
 const PAGE: usize = 64;
-/// The number of frames that are read from one socket before it is the turn of the other sockets.
+/// The number of frames that are read from one socket before the other sockets are read.
 const TURN: usize = 16;
 /// The number of invalid frames after which the socket is closed.
 const MOST_FAULTS: u8 = 16;
@@ -94,7 +94,7 @@ pub(super) struct Connection {
     reading: Option<Reading>,
     unflushed: bool,
     closing: Closing,
-    /// `Some` if the client receives presence frames; true if it needs a complete list again.
+    /// `Some` if the client receives presence frames. The value is true if the client needs a complete list again.
     presence: Option<bool>,
     silent: u8,
     faults: u8,
@@ -108,7 +108,7 @@ enum Closing {
     No,
     /// The close frame was written; the client has some time to answer.
     Ours(Option<Pin<Box<Sleep>>>),
-    /// The client has closed, and gets an answer.
+    /// The client has sent a close frame, and gets an answer.
     Theirs,
 }
 

@@ -25,7 +25,7 @@ const SPAWNED: u32 = 64;
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 /// The number of messages that are dispatched before other requests are handled. Each message wakes a task, and a new
-/// POST waits behind all of these tasks.
+/// POST has to wait until all of these tasks have run.
 const TURN: usize = 16;
 /// The bytes of text that count as one unit of the mailbox.
 const UNIT: usize = 2 << 10;

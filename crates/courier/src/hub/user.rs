@@ -69,8 +69,8 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Waits for an event. Connections are read and written during the wait. All pending events are handled before any
-    /// connection is written, so that a burst is written at once.
+    /// Waits for an event. Connections are read and written during the wait. Connections are written only when no event
+    /// is pending, so that a burst of messages is written at once.
     async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> WakeReason {
         let mut event = pin!(cx.recv());
         poll_fn(|task| {

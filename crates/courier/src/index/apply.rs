@@ -1,4 +1,4 @@
-//! The effects of commands: the only place where the index changes.
+//! Applies commands to the index. No other code changes the index.
 //!
 //! [`Machine::apply`] is a function of the commands so far; it uses no clock, no random numbers and no other node. Its
 //! fields besides the tables are a cache of the tables.
@@ -17,7 +17,7 @@ use crate::model::{ConversationId, Millis, Session, User, UserId};
 use redb::ReadableTable;
 
 impl Machine {
-    /// Applies a log entry, and adds its consequences.
+    /// Applies a log entry, and adds its side effects.
     pub fn apply(
         &mut self,
         tables: &mut Tables<'_>,
@@ -160,7 +160,7 @@ impl Machine {
         Ok(Ok(CommandResult::User(UserId(id))))
     }
 
-    /// Stores a message; with `own` also in the sender's queue.
+    /// Stores a message. If `own` is true, it is also added to the sender's queue.
     fn post(
         &mut self,
         tables: &mut Tables<'_>,

@@ -1,9 +1,9 @@
-//! Compaction: returning the space of removed data to the system while the index is used.
+//! Compaction returns the space of removed data to the system while the index is in use.
 //!
-//! A file of redb does not become shorter; freed space is reused only within the file. So the index is copied
-//! into a new file as of one entry of the log. Entries applied during the copy are stored and then applied to
-//! the copy, repeatedly until few are left. Then the thread that applies the log replaces the old file by the
-//! copy, between two transactions. Readers of the old file continue to read it.
+//! A file of redb does not become shorter; freed space is reused only within the file. So the index is copied into a
+//! new file, in its state after one entry of the log. Entries that are applied during the copying are stored, and then
+//! applied to the copy. This is repeated until few entries are left. Then the thread that applies the log replaces the
+//! old file by the copy, between two transactions. Readers of the old file continue to read it.
 
 use super::keys::Recent;
 use super::machine::{At, Machine, SideEffects};

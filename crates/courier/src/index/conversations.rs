@@ -239,7 +239,7 @@ fn conversation_of(
     })
 }
 
-/// True if the conversation is the only one of its kind between its two members.
+/// True if the conversation is the pair conversation of its two members.
 fn is_pair(
     tables: &Tables<'_>,
     conversation: &Conversation,

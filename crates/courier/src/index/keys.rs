@@ -1,11 +1,11 @@
-//! Idempotency keys, with the message for which a user's key was used.
+//! Idempotency keys of users, each with the message for which the key was used.
 //!
 //! Keys are stored in a table for each day, by the log's clock, and are looked up in the tables of the last [`KEPT`]
 //! days with keys. So a key is remembered for at least a day, and old keys are removed by deleting a table.
 //!
 //! The clock may be wrong. A new table is created when the clock reaches a day without one; if the clock goes back, the
-//! last table is used. So a clock that was temporarily years ahead creates one table, which counts as one of the three,
-//! and has no other effect.
+//! last table is used. So a clock that was temporarily years ahead only creates one table, which counts as one of the
+//! [`KEPT`] tables.
 
 use super::tables::{Keys, keys_of_day, open_keys};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};

@@ -1,15 +1,15 @@
 //! Names that look alike: at most one of them can be taken.
 //!
-//! Two names look alike if they have the same [skeleton](skeleton) and one of them has characters other than
-//! ASCII. Two ASCII names never do: `burn` and `bum` are two users.
+//! Two names look alike if they have the same [skeleton](skeleton) and one of them has characters other than ASCII. Two
+//! ASCII names never look alike: `burn` and `bum` can be two users.
 
 use super::tables::Tables;
 use redb::ReadableTable;
 use unicode_security::confusable_detection;
 
 /// Returns the skeleton of a name by [UTS 39](https://www.unicode.org/reports/tr39/#Confusable_Detection), which is
-/// equal for names that look alike in common fonts. It is part of the format, because all nodes must refuse the same
-/// names: new tables of Unicode need a new version of the command that creates users.
+/// equal for names that look alike in common fonts. The skeleton is part of the format, because all nodes must refuse
+/// the same names. So new tables of Unicode need a new version of the command that creates users.
 fn skeleton(name: &str) -> String {
     confusable_detection::skeleton(name).collect()
 }

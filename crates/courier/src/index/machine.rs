@@ -129,8 +129,8 @@ impl Machine {
         self.pending.are_many() || self.queues.waiting() >= MOST_RUNS
     }
 
-    /// Writes a part of the pending rows if there are many, or before a commit if there are more rows than such a part.
-    /// Returns true if many are left.
+    /// Writes a part of the pending rows if there are many of them. Before a commit, writes a part if more rows than
+    /// one part are pending. Returns true if many rows are left.
     pub fn write_some(
         &mut self,
         tables: &mut Tables<'_>,
@@ -155,7 +155,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Writes the current position and counters; with `to_disk` also the tails of queues.
+    /// Writes the current position and counters. If `to_disk` is true, also writes the tails of queues.
     pub fn save(&mut self, tables: &mut Tables<'_>, to_disk: bool) -> Result<(), redb::Error> {
         self.write(tables)?;
         if to_disk {
@@ -172,7 +172,7 @@ impl Machine {
         self.state.digest = at.digest;
     }
 
-    /// Stores a message with its number. Without `tables`, the tails of its recipients are cached.
+    /// Stores a message with its number. If `tables` is `None`, the tails of the recipients' queues must be cached.
     pub(super) fn store(
         &mut self,
         tables: Option<&Tables<'_>>,

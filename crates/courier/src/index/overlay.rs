@@ -1,10 +1,11 @@
 //! Messages that are applied while a transaction commits.
 //!
-//! A commit may take as long as the disk needs, and during it the tables cannot change. A message rarely needs the
-//! tables: the members and the last number of its conversation and the ends of its recipients' queues are in memory.
-//! The check of its idempotency key needs only the tables before the transaction and the keys of later messages. Such
-//! messages are applied at once, and written to their tables by the next transaction. Acknowledgements have no effects
-//! and are deferred. The first command of another kind waits for the commit, and so do all later ones.
+//! A commit takes as long as the disk needs, and the tables cannot change during a commit. A message rarely needs the
+//! tables, because three things are in memory: the members of its conversation, the last message number of the
+//! conversation, and the ends of the recipients' queues. The check of the idempotency key needs only the tables before
+//! the transaction and the keys of later messages. Such messages are applied at once, and written to their tables by
+//! the next transaction. Acknowledgements have no effects and are deferred. The first command of another kind waits for
+//! the commit, and so do all later ones.
 
 use super::keys::fingerprint;
 use super::keys::{Keyed, Recent, Use, UserKey};

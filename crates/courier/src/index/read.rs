@@ -266,8 +266,8 @@ impl Index {
         .await
     }
 
-    /// Returns the number of messages of each conversation in a user's queue that no session has
-    /// acknowledged, counted over the oldest [`MOST_UNREAD_RUNS`] ranges. `true` if there are more.
+    /// Returns, for each conversation, the number of messages in a user's queue that no session has acknowledged. Only
+    /// the oldest [`MOST_UNREAD_RUNS`] ranges are counted. Also returns `true` if there are more.
     pub async fn unread(
         &self,
         user: UserId,

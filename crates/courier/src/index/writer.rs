@@ -29,7 +29,7 @@ const LONGEST_WANT: Duration = Duration::from_millis(500);
 const MANY_WRITTEN: usize = 1 << 10;
 /// The number of entries between checkpoints.
 const CHECKPOINT_ENTRIES: u64 = 1 << 16;
-/// The time between checkpoints. The log's commits wait behind a checkpoint, so they are rare.
+/// The time between checkpoints. Checkpoints are rare, because the log's commits have to wait for a checkpoint.
 const CHECKPOINT_TIME: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 20 });
 
 /// The thread that applies the log. See the [module](self).
@@ -55,18 +55,18 @@ pub(super) struct Writer<E, C> {
 /// The mode in which a transaction is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitMode {
-    /// Visible to readers. If the commit is large, messages are applied during it.
+    /// The commit makes changes visible to readers. If it is large, messages are applied during the commit.
     Visible,
     /// On disk, and visible to readers.
     Durable,
-    /// On disk, and visible to readers. Messages are applied during the commit.
+    /// The commit also writes the changes to disk. Messages are applied during the commit.
     Concurrent,
 }
 
 /// The reason for a commit.
 #[derive(PartialEq, Eq)]
 enum Occasion {
-    /// A reader waits, or the transaction is large or old enough.
+    /// Commit, because a reader waits, or because the transaction is large or old enough.
     Commit,
     /// The feed has ended.
     Over,

@@ -1,26 +1,27 @@
 //! The log of several nodes: a stream of NATS JetStream.
 //!
-//! The stream defines the order of all commands, and makes them durable. A node publishes a command; every node,
-//! including that one, receives it in the stream's order and applies it. The client is answered when the command has
-//! been received. So the answer is the one that every node would give, and the client can then ask any node that has
-//! caught up.
+//! The stream defines the order of all commands, and makes them durable. A node publishes a command. Every node,
+//! including the publisher, receives the command in the stream's order and applies it. The client is answered when the
+//! publisher has received the command. So the answer is the one that every node would give, and the client can then ask
+//! any node that has read the stream up to the command.
 //!
 //! A publication that is not acknowledged is repeated with the same id, and JetStream stores it once. If a publication
-//! is not acknowledged within [`LONGEST`], its outcome is unknown, and the answer says so.
+//! is not acknowledged within [`LONGEST`], its outcome is unknown, and the client gets this answer.
 //!
 //! The node follows the stream from the position that it has applied, and restarts from there whenever the connection
-//! is lost. Positions are the stream's sequences, which have no gaps. A gap is an error, after which nothing is
-//! applied, unless the stream was trimmed: then the node restarts from a [snapshot](snapshots).
+//! is lost. Positions are the stream's sequences, which have no gaps. If there is a gap because the stream was trimmed,
+//! the node restarts from a [snapshot](snapshots). Any other gap is an error, after which nothing is applied.
 //!
 //! Before it follows the stream, a node checks that the stream is the one that it has applied: that it is long enough,
-//! and that it contains the last applied entry. A server that returns with an older store has lost entries; a node that
-//! has applied them stops serving and reports it, before histories diverge.
+//! and that it contains the last applied entry. A server that returns with an older store has lost entries. A node that
+//! has applied these entries stops serving and reports the loss, before histories diverge.
 //!
 //! Entries are [sealed](crate::seal) with a key that all nodes share. Messages that another client of the server
 //! publishes are skipped and counted.
 //!
-//! Nodes of two versions can run at the same time. A node publishes only commands that all nodes it hears can
-//! [read](crate::presence::shared::CommonVersion); a node that receives a command that it cannot read stops.
+//! Nodes of two versions can run at the same time. A node publishes only commands that all nodes from which it receives
+//! messages can [read](crate::presence::shared::CommonVersion). A node stops if it receives a command that it cannot
+//! read.
 
 mod connect;
 mod end;

@@ -1,9 +1,9 @@
-//! Presence of several nodes, over plain NATS subjects, because presence need not survive a node.
+//! Exchanges the online users between nodes, over plain NATS subjects, because this data need not survive a node.
 //!
 //! A node publishes numbered changes, and every second the number of its last change. A node that misses a number, or
-//! does not know the sender, asks the sender for all its users. A node that is silent for [`SILENCE`] is gone, and so
-//! are its users. Lists are sent in parts of at most [`PART`] users, far below the limit of a NATS server. All messages
-//! are sealed with the nodes' key; others are ignored and counted.
+//! does not know the sender, asks the sender for all its users. A node that is silent for [`SILENCE`] counts as gone,
+//! and its users count as offline. Lists are sent in parts of at most [`PART`] users, far below the limit of a NATS
+//! server. All messages are sealed with the nodes' key; others are ignored and counted.
 
 use super::{Changes, NodeId, Presence};
 use crate::frame::UserInfo;
@@ -28,7 +28,7 @@ const HEARTBEAT: u64 = 10;
 const SILENCE: Duration = Duration::from_secs(5);
 /// The maximum number of users in one publication, which is at most 80 KB.
 const PART: usize = 1000;
-/// The number of heartbeats after which all running nodes have been heard.
+/// The number of heartbeats after which all running nodes have sent a message.
 const HEARD: u64 = 2;
 /// The maximum number of users that another node may report.
 const MOST_USERS: usize = 1 << 20;
@@ -62,8 +62,9 @@ enum PresenceMessage {
 
 /// The newest version that all nodes can read. Clones share it.
 ///
-/// A node that has just started assumes the newest version that it has read in the log until it has heard the others,
-/// because a node that cannot read that version has stopped. Nodes that report no version have the first one.
+/// A node that has just started has not received messages from the other nodes. Until then it assumes the newest
+/// version that it has read in the log, because a node that cannot read that version has stopped. Nodes that report no
+/// version have the first version.
 #[derive(Clone, Debug)]
 pub(crate) struct CommonVersion(Arc<AtomicU8>);
 
@@ -120,7 +121,7 @@ pub(crate) struct SharedPresence {
     first: First,
     /// The newest version in the log at the time when this node started.
     written: u8,
-    /// True if all other running nodes have been heard.
+    /// True if messages from all other running nodes have arrived.
     listened: bool,
 }
 

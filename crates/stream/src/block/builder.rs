@@ -82,7 +82,7 @@ const KEPT: usize = 1024;
 #[derive(Debug)]
 struct Measurement {
     spelling: Spelling,
-    /// The origin; `None` if no task takes the measurement.
+    /// The origin of the points; `None` if no task takes the measurement.
     origin: Option<Arc<Origin>>,
     table: Table,
     /// The number of the first line in its table.
@@ -146,10 +146,10 @@ impl Builder {
     /// Takes the lines of a text.
     ///
     /// Timestamps are in `precision`; lines without a timestamp have the time `now`, in nanoseconds. `wanted` returns
-    /// the origin of a measurement, or `None` if no task takes its points; these are then checked and not stored. It is
-    /// called once for each measurement until [`Builder::finish`], even if all lines of the measurement turn out to be
-    /// bad. `bad` is called for each bad line; all other lines are accepted. Errors count lines from the beginning of
-    /// this text.
+    /// the origin of a measurement. It returns `None` if no task takes the points of the measurement; such points are
+    /// checked but not stored. `wanted` is called once for each measurement until [`Builder::finish`], even if all
+    /// lines of the measurement turn out to be bad. `bad` is called for each bad line; all other lines are accepted.
+    /// Errors count lines from the beginning of this text.
     ///
     /// Takes time linear in the length of the text, whatever the text contains.
     pub fn feed(
@@ -164,8 +164,8 @@ impl Builder {
         fed
     }
 
-    /// Like [`Builder::feed`], but calls `grow` before it takes [`Builder::STEP`] more bytes of memory, and stops if
-    /// that returns false. Returns true if the whole text was read.
+    /// Takes lines like [`Builder::feed`], but calls `grow` before it uses [`Builder::STEP`] more bytes of memory, and
+    /// stops if `grow` returns false. Returns true if the whole text was read.
     pub(crate) fn feed_while(
         &mut self,
         text: &[u8],
@@ -218,15 +218,15 @@ impl Builder {
         (fed, true)
     }
 
-    /// Returns the blocks of all lines since the last call, and resets the builder. It keeps the memory of
-    /// ordinary writes.
+    /// Returns the blocks of all lines since the last call, and resets the builder. The builder keeps as much memory as
+    /// ordinary writes need.
     pub fn finish(&mut self) -> Vec<Block> {
         let blocks = self.finish_numbered().into_iter();
         blocks.map(|(block, _)| block).collect()
     }
 
-    /// Like [`Builder::finish`], with the line number of each row, if they are stored: counted from 0 over
-    /// all lines in blocks.
+    /// Returns the blocks like [`Builder::finish`], and the line number of each row, if line numbers are stored. They
+    /// are counted from 0 over all lines in blocks.
     pub(crate) fn finish_numbered(&mut self) -> Vec<(Block, Vec<u32>)> {
         let mut done = std::mem::take(&mut self.done);
         for mut measurement in self.measurements.drain(..) {
@@ -316,7 +316,7 @@ impl Builder {
         place
     }
 
-    /// Stores the current line. Not inlined, because it would use registers that the parser needs.
+    /// Stores the current line. The function is not inlined, because it would use registers that the parser needs.
     #[inline(never)]
     fn push(&mut self, region: &str, tokens: &Tokens, time: i64) {
         let measurement = &mut self.measurements[self.last as usize];

@@ -1,7 +1,7 @@
 //! Columns that grow row by row.
 //!
-//! A column may have fewer cells than its table has rows: missing cells are added with its next value, or at the end.
-//! So the cost of a row depends on its values, not on the number of columns.
+//! A column may have fewer cells than its table has rows. Missing cells are added together with the column's next
+//! value, or at the end. So the cost of a row depends on the number of its values, not on the number of columns.
 
 use super::spelling::{Piece, Spelling};
 use super::{Cells, Data, Words};
@@ -222,8 +222,8 @@ impl FieldColumn {
     }
 }
 
-/// Converts to cells of one type if possible, because a line with a field twice may have replaced the only value of
-/// another type.
+/// Converts to cells of one type if possible. This is possible if a line had the field twice, and its second value
+/// replaced the only value of another type.
 fn unmix(mixed: Vec<Option<Value>>) -> Data {
     let mut kinds = mixed.iter().flatten().map(Value::kind);
     let first = kinds.next();

@@ -154,7 +154,7 @@ impl<C: Keyed> Columns<C> {
         }
     }
 
-    /// Like [`find`](Self::find), if the expected column does not match.
+    /// Finds a column like [`find`](Self::find), after the expected column did not match.
     #[inline(never)]
     fn search(
         &mut self,

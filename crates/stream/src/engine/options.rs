@@ -33,7 +33,8 @@ pub struct EngineOptions {
     pub task_memory: usize,
     /// The maximum bytes in the queue of an `http_post`, and in the queue of the log.
     pub sink_memory: usize,
-    /// The disk buffers of sinks; `None`: a full queue has the memory above, and a receiver that is down loses posts.
+    /// The disk buffers of sinks. With `None` a queue is limited to the memory above, and posts to a receiver that is
+    /// down are lost.
     pub sink_disk: Option<SinkDisk>,
     /// Receivers that tasks name.
     pub endpoints: Endpoints,
@@ -120,8 +121,8 @@ pub struct SinkDisk {
     pub bytes: u64,
 }
 
-/// The files that alerts may write. The text of a task names the file, so anyone who may add a task chooses
-/// it.
+/// The files that alerts may write. This is limited because anyone who may add a task chooses the file, which the text
+/// of the task names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AlertLogs {
     /// Tasks whose alerts write files are refused.

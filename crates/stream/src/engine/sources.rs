@@ -1,8 +1,8 @@
 //! External logs from which points are read, such as the partitions of a Kafka topic, and the positions up to which
 //! they have been read.
 //!
-//! The position after the last write of a source is in the same log entry and in the same checkpoint as the points of
-//! the write. So after a crash, reading continues at the first lost write, and no write is processed twice.
+//! The position after the last write of a source is stored in the same log entry, and in the same checkpoint, as the
+//! points of the write. So after a crash, reading continues at the first lost write, and no write is processed twice.
 
 use super::{Engine, Write, WriteError, WriteReport, write_log};
 

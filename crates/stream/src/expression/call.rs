@@ -52,7 +52,7 @@ enum Work {
     Texts(fn(&str, &str) -> Value),
     /// A part of a time.
     Calendar(fn(time::Calendar) -> i64),
-    /// A function of this many values; it returns `None` for values that it does not accept.
+    /// A function of this many values. It returns `None` for values that it does not accept.
     Values(usize, fn(&[Value]) -> Result<Option<Value>, Unfit>),
     /// A function of this many arguments that needs the rows; [`call`] evaluates it.
     Rows(usize),
@@ -117,7 +117,7 @@ functions! {
     Acos "acos" Float(f64::acos);
     /// The angle with this tangent.
     Atan "atan" Float(f64::atan);
-    /// The angle of the point (x, y); the first argument is y.
+    /// The angle of the point (x, y). The first argument is y.
     Atan2 "atan2" Floats(f64::atan2);
     /// The hyperbolic sine.
     Sinh "sinh" Float(f64::sinh);

@@ -44,8 +44,8 @@ impl Expression {
     /// Returns the rows for which the expression has a result, the number of rows without one, and the error of the
     /// last row without one. With `condition` a result must be a boolean.
     ///
-    /// It halves the rows until it finds the faulty ones: O(rows) without faults, and a logarithmic factor for each
-    /// fault.
+    /// The function halves the rows until it finds the faulty ones. This takes O(rows) without faults, and O(log rows)
+    /// more evaluations for each fault.
     pub(crate) fn sound(
         &self,
         block: &Block,
@@ -82,9 +82,9 @@ impl Expression {
     /// Evaluates the expression to a column of the block: a cell for every row, which is missing for rows that were not
     /// requested.
     ///
-    /// Use it for a new column beside the others of the block. It costs O(block) memory even for few rows; see
-    /// [`Expression::values`]. Strings, including those of tags, are [`Data::Text`]. After a division, floats may be
-    /// infinite or NaN.
+    /// This is for adding a column to the block. It needs O(block) memory even for few rows; [`Expression::values`]
+    /// needs less. Strings, including those of tags, are [`Data::Text`]. After a division, floats may be infinite or
+    /// NaN.
     ///
     /// # Errors
     /// If a row has no result.
@@ -234,8 +234,8 @@ impl Expression {
         })
     }
 
-    /// True for a comparison without further operations, which is so cheap that comparing unneeded rows costs less than
-    /// gathering the needed ones.
+    /// True for a comparison without further operations. Such a comparison is so cheap that comparing unneeded rows
+    /// costs less than gathering the needed ones.
     fn is_plain_comparison(&self) -> bool {
         match self {
             Expression::Binary(operator, left, right) => {

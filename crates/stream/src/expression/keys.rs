@@ -6,8 +6,8 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Expression {
-    /// The maximum nesting of parentheses, `NOT` and signs. Evaluating them takes stack, of which an actor's
-    /// thread has little.
+    /// The maximum nesting of parentheses, `NOT` and signs. Their evaluation is recursive, and an actor's thread has a
+    /// small stack.
     pub const MAX_DEPTH: usize = 25;
 
     /// The maximum length of a chain of operators, as in `a OR b OR c`, including the operators around it.

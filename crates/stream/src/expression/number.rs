@@ -71,8 +71,8 @@ impl<'v> Pair<'v> {
         }
     }
 
-    /// Returns the operands in a type for comparison. The literal `10` is an integer; against a column of unsigned
-    /// integers it is compared as an unsigned integer.
+    /// Returns the operands in a common type for comparison. The literal `10` is an integer, but it is compared with a
+    /// column of unsigned integers as an unsigned integer.
     pub(super) fn comparable(left: Numbers<'v>, right: Numbers<'v>) -> Pair<'v> {
         use Numbers::{Integer, Unsigned};
         match (left, right) {

@@ -1,7 +1,7 @@
 //! Strings of many rows, stored like tags: each distinct word once, and an index per row.
 //!
-//! A tag has few words and many rows, so work is done per word where possible. The words of a field are its cells, one
-//! per row.
+//! A tag has few words and many rows, so operations are executed once per word where possible. The words of a field are
+//! its cells, one per row.
 
 use super::Binary;
 use super::fault::Fault;
@@ -66,7 +66,7 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// True if it pays to compare each word once, because there are fewer words than rows.
+    /// True if it is faster to compare each word once than each row, because there are fewer words than rows.
     fn repeats(&self) -> bool {
         self.distinct && self.words.len() <= self.codes.len()
     }

@@ -140,7 +140,8 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// Returns a flag for each row that is true if both vectors have a value in it; `None` if all rows do.
+    /// Returns a flag for each row. The flag is true if both vectors have a value in this row. Returns `None` if this
+    /// holds for all rows.
     pub(super) fn both_present(&self, other: &Vector<'_>) -> Option<Vec<bool>> {
         match (self.present(), other.present()) {
             (None, None) => None,

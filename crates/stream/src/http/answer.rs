@@ -1,4 +1,4 @@
-//! Long answers: they are made one at a time, and the memory of those being sent is bounded.
+//! Sends long answers. They are created one at a time, and the memory of the answers that are being sent is bounded.
 
 use super::refusal::{Refusal, internal};
 use super::{HttpOptions, Server, body};

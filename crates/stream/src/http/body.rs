@@ -58,7 +58,7 @@ impl Reserved {
         Ok(())
     }
 
-    /// Like [`grow`](Self::grow), without waiting.
+    /// Raises the reservation like [`grow`](Self::grow), but without waiting.
     fn try_grow(&mut self, bytes: usize) -> Result<(), Refusal> {
         if let Some(permits) = self.permits_for(bytes)? {
             match self.memory.clone().try_acquire_many_owned(permits) {
@@ -174,8 +174,8 @@ pub(super) fn is_packed(headers: &HeaderMap) -> Result<bool, Refusal> {
     Err(Refusal::new(status, "encoding", message))
 }
 
-/// Unpacks a body, if there is memory for it. A large body takes long, so do not call it on threads that serve
-/// requests.
+/// Unpacks a body, if there is memory for it. A large body takes long, so this function must not be called on threads
+/// that serve requests.
 pub(super) fn unpack(packed: &[u8], reserved: &mut Reserved) -> Result<Bytes, Refusal> {
     let mut unpacked: Vec<u8> = Vec::new();
     let mut decoder = MultiGzDecoder::new(packed);

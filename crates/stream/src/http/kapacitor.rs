@@ -2,7 +2,7 @@
 //! disables tasks.
 //!
 //! A disabled task is stored and does not run. The databases of a definition become the `database` and the
-//! `retentionPolicy` of each `from` that names none.
+//! `retentionPolicy` of each `from` that names no database.
 
 use super::refusal::Refusal;
 use super::tasks::{MAX_TASK, bad_path, blocking, not_stored, to_its_end};
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The tasks that are defined and do not run, by name.
+/// The tasks that are defined but disabled, by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disabled(Arc<Mutex<BTreeMap<String, StoredTask>>>);
 

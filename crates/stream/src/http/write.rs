@@ -20,7 +20,8 @@ pub(super) struct Parameters {
 /// The size from which on bodies are parsed on a separate thread.
 const LARGE: usize = 64 << 10;
 
-/// No task gets points before all waits are over, so a client that disconnects leaves no partial write.
+/// Handles a write. No task gets points before all waits are over, so a client that disconnects leaves no partial
+/// write.
 pub(super) async fn write(
     State(server): State<Server>,
     parameters: Result<Query<Parameters>, QueryRejection>,

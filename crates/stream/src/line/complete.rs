@@ -3,9 +3,9 @@
 use super::lines::parse;
 use super::{LineError, LineErrorKind};
 
-/// Returns how many bytes at the start of a text are complete lines, whatever follows. The rest is the beginning of a
-/// line; it may contain newlines inside an unfinished string. A string of more than `max_line` bytes is treated as
-/// unterminated.
+/// Returns the number of bytes at the start of a text that are complete lines, for any text that may follow. The rest
+/// is the beginning of a line; it may contain newlines inside an unfinished string. A string of more than `max_line`
+/// bytes is treated as unterminated.
 ///
 /// ```
 /// use corsair_stream::line::complete;

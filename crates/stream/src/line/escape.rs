@@ -11,7 +11,8 @@ pub struct Escaped<'a> {
     role: Role,
 }
 
-/// The characters that a backslash escapes. Before any other character it means itself.
+/// The role of a text in a line, which determines the characters that a backslash escapes. Before any other character a
+/// backslash means itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     /// A measurement: comma and space.
@@ -39,8 +40,8 @@ impl<'a> Escaped<'a> {
         Escaped { spelling, role }
     }
 
-    /// Returns the text of the line. Equal texts of one role are equal names. Equal strings may have
-    /// different texts, because a backslash can be written in two ways.
+    /// Returns the text as it is in the line. Names of one role are equal exactly if their texts are equal. Equal
+    /// strings may have different texts, because a backslash can be written in two ways.
     #[inline]
     pub fn spelling(self) -> &'a str {
         self.spelling

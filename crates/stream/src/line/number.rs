@@ -92,8 +92,8 @@ fn signed(size: u64, negative: bool) -> Option<i64> {
     }
 }
 
-/// Appends the digits from `at` on to `value`, and returns their end. Overflow is ignored, so it must not be
-/// used for more than [`DIGITS`] digits. It reads eight digits at a time: pairs, then fours, then both
+/// Appends the digits from `at` on to `value`, and returns their end. Overflow is ignored, so there must be at most
+/// [`DIGITS`] digits. The function reads eight digits at a time: it combines pairs, then groups of four, then all eight
 /// (Lemire: "Quickly parsing eight digits", 2018).
 #[inline(always)]
 fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {

@@ -1,7 +1,7 @@
 //! Reads lines from bytes that may not be valid text.
 //!
-//! The text up to the first invalid character is checked to be UTF-8 at once. A line that reaches this character is
-//! invalid; the next region begins after it.
+//! The text up to the first character that is not valid UTF-8 is checked in one step. A line that reaches this
+//! character is invalid; the next region begins after it.
 
 use super::error::{LineError, LineErrorKind, excerpt};
 use super::raw::Span;
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         self.scanner = Scanner::new(self.region.as_bytes(), 0);
     }
 
-    /// True if a line that ends here ends only because the region does.
+    /// True if a line that ends at this position ends only because the region ends.
     #[inline]
     fn cut(&self, end: usize) -> bool {
         end == self.region.len() && self.base + end < self.bytes.len()

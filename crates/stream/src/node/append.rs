@@ -1,8 +1,8 @@
 //! A file to which a sink appends each line exactly once, even over crashes.
 //!
-//! A checkpoint records the length of the file before the lines that were not delivered. After a crash the lines after
-//! that position are produced again. Lines that the file already contains, in the same order, are skipped; a torn last
-//! line is completed. Nothing is ever removed from the file, so other writers lose nothing.
+//! A checkpoint records the length that the file had before the lines that were not delivered. After a crash the lines
+//! after that position are produced again. Lines that the file already contains, in the same order, are skipped; an
+//! incomplete last line is completed. Nothing is ever removed from the file, so other writers lose nothing.
 //!
 //! If the file is renamed or removed, for example by log rotation, the next line begins a new file. A crash before the
 //! next checkpoint then repeats the lines of the last interval.
@@ -24,7 +24,7 @@ struct Inner {
     file: Option<File>,
     /// The length of the file when everything that was pushed has been written. `None` if nothing was pushed.
     end: Option<u64>,
-    /// The lines after a checkpoint that a crashed process has written; they are produced again.
+    /// The lines after a checkpoint that a crashed process has written. They are produced again.
     written: Option<BufReader<File>>,
 }
 

@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time of a tick, when there is one. Missed ticks are skipped.
+    /// Returns the time of the next tick when it has come. Missed ticks are skipped.
     pub(crate) fn poll_strike(&mut self, context: &mut Context<'_>) -> Poll<i64> {
         std::task::ready!(self.sleep.as_mut().poll(context));
         let (time, now) = (self.next, now());

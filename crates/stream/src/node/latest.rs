@@ -1,4 +1,4 @@
-//! The latest window or point of every group of a node, for readers.
+//! Stores the latest window or point of every group of a node, for readers.
 
 use super::counter::Counters;
 use super::retain::RetainedBlocks;

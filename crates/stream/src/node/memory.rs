@@ -1,7 +1,7 @@
 //! Functions that remember earlier points: `count()`, `sigma(x)` and `spread(x)`.
 //!
-//! An expression is evaluated for many rows at once, so these functions are not part of it: each call is replaced by the
-//! key of a column, which [`Remembered::add`] computes row by row before the expression is evaluated.
+//! An expression is evaluated for many rows at once, so it cannot contain these functions. Each call is replaced by the
+//! key of a column. [`Remembered::add`] computes this column row by row before the expression is evaluated.
 
 use super::counter::Counters;
 use super::evaluate::{evaluate, with_field};
@@ -179,7 +179,7 @@ impl Memory {
     }
 }
 
-/// The memory of a node's calls, for each group. Empty and without a cost if there is no call.
+/// The memory of a node's calls, for each group. It is empty and costs nothing if there is no call.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
     calls: usize,

@@ -1,9 +1,9 @@
 //! Bounds the memory of retained points, which would otherwise keep their complete blocks in memory.
 //!
-//! A retained batch shares its block; one retained row of a hundred thousand would keep the whole block in memory. So a
-//! node records the blocks of its retained rows. When they have grown to a multiple of the memory that was needed at
-//! the last check, the node copies the retained rows out of those blocks of which most rows are not retained. So memory
-//! is linear in the retained rows, and the copying costs a constant factor.
+//! A retained batch shares its block; one retained row of a hundred thousand would keep the whole block in memory.
+//! Therefore a node records the blocks of its retained rows. When the blocks have grown to a multiple of the memory
+//! that was needed at the last check, the node checks them. It copies the retained rows out of the blocks of which most
+//! rows are not retained. So memory is linear in the number of retained rows, and the copying costs a constant factor.
 
 use crate::batch::{Batch, Rows};
 use crate::block::Block;

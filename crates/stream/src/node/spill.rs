@@ -1,8 +1,9 @@
 //! The disk buffer of a sink: bodies that do not fit into the memory of its queue, in a journal.
 //!
-//! A body is appended when the memory is full, and read back in order when the memory is empty. A checkpoint records
-//! which positions of the journal wait for delivery; a restored buffer forgets the bodies behind them, because the task
-//! makes these again. Files are removed after the checkpoint that no longer needs them is on disk.
+//! A body is appended when the memory of the queue is full. Bodies are read back in order when that memory is empty. A
+//! checkpoint records the positions of the journal that wait for delivery. A restored buffer drops the bodies after
+//! these positions, because the task produces them again. A file is removed when a checkpoint that does not need it is
+//! on disk.
 
 use super::queue::Undelivered;
 use corsair_journal::{Journal, JournalError, Record, Recovery, Tail};
@@ -31,7 +32,7 @@ pub(crate) struct SavedSpill {
     next: u64,
     /// The bytes of their texts.
     bytes: u64,
-    /// The number of the journal, without which a position means nothing.
+    /// The number of the journal to which the positions belong.
     identity: u64,
 }
 
@@ -43,7 +44,7 @@ impl SavedSpill {
 }
 
 impl Spill {
-    /// A buffer for this many bytes in a directory, which is created with the first body.
+    /// Creates a buffer for this many bytes. Its directory is created with the first body.
     pub(crate) fn new(directory: PathBuf, limit: u64) -> Spill {
         Spill {
             directory,
@@ -148,7 +149,7 @@ impl Spill {
         self.waiting
     }
 
-    /// Continues with the bodies of a saved state. Bodies behind them are removed.
+    /// Continues with the bodies of a saved state. Bodies after them are removed.
     ///
     /// # Errors
     /// The files are damaged, or belong to another state.

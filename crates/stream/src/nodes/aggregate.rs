@@ -5,8 +5,8 @@
 //! which no point has the field has no result, except that `count` is zero. Values that are not numbers are left out,
 //! and so is a window whose sum does not fit into 64 bits.
 //!
-//! Points outside of windows are aggregated by time: all points with the same time, as soon as a point with another
-//! time has arrived.
+//! Points outside of windows are aggregated by time: all points with the same time are aggregated as soon as a point
+//! with another time arrives.
 
 mod number;
 mod operator;

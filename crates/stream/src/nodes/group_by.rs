@@ -1,7 +1,7 @@
 //! `groupBy`: separates points by the values of tags.
 //!
 //! The points of a batch leave group by group, which is sufficient for nodes that handle single groups. If another
-//! `groupBy` follows, it merges groups, so the points leave in the order in which they arrived.
+//! `groupBy` follows, that node merges groups. Therefore the points then leave in the order in which they arrived.
 
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Data, Words};

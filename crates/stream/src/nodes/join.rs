@@ -1,9 +1,9 @@
 //! `join`: joins points of several inputs that have the same time.
 //!
 //! Times are rounded to the nearest multiple of the tolerance. Points of one group with the same rounded time are
-//! joined, the first with the first, the second with the second. When every input has passed a time, or all have ended,
-//! points without a partner are filled, or counted and left out. If too many points wait, the oldest are also left out.
-//! With `.on`, [`matching`] decides which points are joined.
+//! joined: the first point of each input with the first points of the others, and so on. When every input has passed a
+//! time, or all inputs have ended, points without a partner are filled, or counted and left out. If too many points
+//! wait, the oldest are also left out. With `.on`, [`matching`] decides which points are joined.
 
 mod matching;
 mod operator;

@@ -40,7 +40,7 @@ pub struct Running {
 /// The function of a [`Running`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RunningFunction {
-    /// The time since the previous point, in whole units; none for the first point.
+    /// The time since the previous point, in whole units. The first point has no result.
     Elapsed(Duration),
     /// The change since the previous point; the first point has no result.
     Difference,

@@ -1,7 +1,7 @@
 //! `union`: merges the points of several inputs, in the order of time.
 //!
-//! A point waits until every input has reached its time. If too many points wait, or the stream has ended, the oldest
-//! are sent on.
+//! A point waits until every input has reached the time of the point. If too many points wait, or the stream has ended,
+//! the oldest points are sent on.
 
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Origin};

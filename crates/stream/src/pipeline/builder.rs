@@ -11,7 +11,7 @@ use std::ops::Deref;
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'p> {
     drafts: &'p RefCell<Vec<Draft>>,
-    /// Gives chains of different pipelines different types, so that they cannot be joined.
+    /// A marker that gives chains of different pipelines different types, so that they cannot be joined.
     pipeline: PhantomData<fn(&'p ()) -> &'p ()>,
 }
 

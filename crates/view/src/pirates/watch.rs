@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A watch that records the addresses of the pirates for a session, and passes everything on to another watch. The
-/// pirates behave as in a run without a session: they do not count anything for the session.
+/// pirates behave as in a run without a session, because they count nothing for the session.
 #[derive(Clone, Debug)]
 pub struct PiratesInView<W> {
     also: W,

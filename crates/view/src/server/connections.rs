@@ -23,8 +23,8 @@ const BUFFER: usize = 16 << 10;
 /// The pause after the system has refused a connection, for example because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves connections and never returns. The head of a request must arrive within a time limit, which also ends idle
-/// connections; a WebSocket may be silent.
+/// Serves connections and never returns. The head of a request must arrive within a time limit. The same limit ends
+/// idle connections, except WebSockets.
 pub(super) async fn serve(listener: TcpListener, routes: Router, head: Duration) {
     let room = Arc::new(Semaphore::new(MOST));
     loop {

@@ -56,8 +56,8 @@ impl Services {
         Err("unknown query; expected actor, from and to, requests, trace or find".to_owned())
     }
 
-    /// Returns the instances that a name at either end of an edge stands for: one instance, or the
-    /// instances folded into one node.
+    /// Returns the instances that a name at an end of an edge stands for: one instance, or all instances that are
+    /// folded into one node.
     fn ends(&self, name: &str) -> Result<Vec<u32>, String> {
         if let Ok(instance) = self.instance(name) {
             return Ok(vec![instance]);

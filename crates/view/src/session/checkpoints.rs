@@ -21,7 +21,7 @@ struct Checkpoint {
     digest: u64,
     /// The commands given so far; some of them may be scheduled for later.
     commands: Vec<Command>,
-    /// The state of the world. If it is `None`, restoring replays from the start.
+    /// The state of the world. If it is `None`, the checkpoint is restored by a replay from the start.
     state: Option<Snapshot>,
 }
 
@@ -43,7 +43,7 @@ pub struct CheckpointInfo {
     pub digest: String,
     /// The number of commands given before the checkpoint.
     pub commands: usize,
-    /// The size of the saved state; 0 if restoring replays from the start.
+    /// The size of the saved state; 0 if the checkpoint is restored by a replay from the start.
     pub bytes: u64,
 }
 
@@ -75,7 +75,7 @@ impl Checkpoints {
     }
 
     /// Drops the saved states, because the world was rebuilt with more capacity and cannot restore them. The
-    /// checkpoints stay: restoring one replays from the start.
+    /// checkpoints stay; they are restored by a replay from the start.
     fn drop_states(&mut self) {
         for checkpoint in &mut self.saved {
             checkpoint.state = None;

@@ -24,7 +24,7 @@ pub struct Handle {
     pub(super) watchers: Arc<AtomicU32>,
 }
 
-/// A guard that counts a viewer until it is dropped.
+/// A guard that counts a viewer until the guard is dropped.
 #[derive(Debug)]
 pub struct Watching(Arc<AtomicU32>);
 

@@ -1,5 +1,5 @@
-//! The log of earlier versions, which was a database. Entries that the index lacks are read once, and continue in the
-//! journal.
+//! Reads the log of earlier versions, which was a database. Entries that the index lacks are read once, and written to
+//! the journal.
 
 use crate::command::Command;
 use crate::database;

@@ -1,8 +1,8 @@
 //! The end of the stream, requested once for all concurrent readers.
 //!
-//! Every read of a list waits for earlier messages. One answer of the server serves all requests that were made before
-//! the server was asked; later requests share the next answer. So only one request to the server is in progress,
-//! however many readers there are.
+//! Every read of a list waits until earlier messages are applied, and so it needs the end of the stream. One answer of
+//! the server serves all requests that were made before the server was asked. Later requests share the next answer. So
+//! at most one request to the server is in progress, for any number of readers.
 
 use crate::log::LogError;
 use std::sync::atomic::AtomicU64;

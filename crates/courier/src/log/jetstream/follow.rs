@@ -1,4 +1,4 @@
-//! Following the stream from a position, as long as the node runs.
+//! Follows the stream from a position on, as long as the node runs.
 
 use super::{Applied, Attach, StreamCommand, StreamState, digest};
 use crate::log::{Entry, Feed};

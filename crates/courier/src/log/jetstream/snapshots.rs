@@ -1,10 +1,11 @@
-//! Snapshots of the index on the server of the stream, from which new nodes start, so that the stream need not be kept
-//! completely.
+//! Snapshots of the index, stored on the server of the stream. New nodes start from a snapshot, so the complete stream
+//! need not be kept.
 //!
-//! A snapshot is the file of an index at one entry of the stream. It is in an object store beside the stream. The last
-//! message of another stream names the newest snapshot, with its length and its keyed hash, sealed with a key that only
-//! the nodes have. A node replaces that message only if it is unchanged since it was read, and only by a later
-//! snapshot, so two nodes that store snapshots at the same time cannot go back.
+//! A snapshot is the file of an index in its state after one entry of the stream. The file is in an object store beside
+//! the stream. The last message of another stream names the newest snapshot, with its length and its keyed hash, sealed
+//! with a key that only the nodes have. A node replaces that message only if the message has not changed since the node
+//! read it, and only by a later snapshot. So two nodes that store snapshots at the same time cannot replace a later
+//! snapshot by an earlier one.
 //!
 //! Then the stream is trimmed up to the snapshot *before* the newest, whose last entry stays. So nodes that are behind
 //! by less than a snapshot continue to read; others start from the newest snapshot. The object of the previous snapshot

@@ -1,7 +1,7 @@
-//! The graph of a task as SVG: a box for each node with its counters, an arrow for each edge with its counts.
+//! Draws the graph of a task as SVG: a box for each node with its counters, and an arrow for each edge with its counts.
 //!
-//! A node is to the right of its inputs, and in the row of the first one if that is free. The SVG has no
-//! styles and scripts, so any content security policy allows it; its colours are those of [`corsair::picture`], whose style
+//! A node is to the right of its inputs. If possible, it is in the same row as its first input. The SVG has no styles
+//! and scripts, so any content security policy allows it; its colours are those of [`corsair::picture`], whose style
 //! sheet is a part of the page's.
 
 use super::{EdgeStatus, NodeStatus, TaskState, TaskStatus};

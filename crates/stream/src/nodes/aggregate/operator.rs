@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub(super) struct AggregateOperator {
     pub(super) of: Aggregation,
     pub(super) faults: Faults,
-    /// For an aggregate of points outside of windows: collects the points of one time, which are
-    /// treated as a window.
+    /// Collects the points of one time for an aggregate of points outside of windows. These points are treated as a
+    /// window.
     pub(super) moments: Option<BufferOperator>,
 }
 

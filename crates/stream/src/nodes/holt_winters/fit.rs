@@ -1,6 +1,6 @@
 //! The forecast: damped Holt-Winters (Gardner, McKenzie, "Forecasting Trends in Time Series", 1985), whose parameters a
-//! simplex search finds (Nelder, Mead, "A Simplex Method for Function Minimization", 1965). Every step is that of
-//! InfluxDB, so that results are equal.
+//! simplex search finds (Nelder, Mead, "A Simplex Method for Function Minimization", 1965). Every step of the search is
+//! the same as in InfluxDB, so that the results are equal.
 
 /// The weight of the first values in the initial guesses.
 const WEIGHT: f64 = 0.5;
@@ -57,7 +57,7 @@ fn initial(values: &[f64], season: usize) -> Vec<f64> {
     parameters
 }
 
-/// Computes the series and the values behind it. Constrains the parameters, and overwrites the seasonal factors.
+/// Computes the series and the values that follow it. Constrains the parameters, and overwrites the seasonal factors.
 fn continued(values: &[f64], horizon: usize, season: usize, parameters: &mut [f64]) -> Vec<f64> {
     let (fixed, seasonal) = parameters.split_at_mut(FIXED);
     for parameter in &mut fixed[..4] {

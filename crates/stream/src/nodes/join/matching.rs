@@ -1,5 +1,6 @@
-//! `.on`: joins specific points, which are grouped by more tags than the given ones, with general points, which are
-//! grouped by the given tags only. A general point is joined with all matching specific points of its time.
+//! `.on`: joins specific points with general points. Specific points are grouped by more tags than the given ones;
+//! general points are grouped by the given tags only. A general point is joined with all matching specific points of
+//! the same time.
 //!
 //! A specific point waits for a general point, which then gets the specific point's tags. When every general input
 //! has passed the time of a specific point, that point continues alone, to be filled or left out.
