@@ -65,7 +65,7 @@ export async function visit(chromium, url, options = {}) {
   const page = await context.newPage();
   browser.hear(page, complaints);
   await page.goto(url);
-  await page.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
+  await page.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 0);
   return page;
 }
 

@@ -223,7 +223,7 @@ try {
   const [, next] = await held("-a", "lamp", "-d", "2", "--ui");
   const again = await page.context().newPage();
   await again.goto(next);
-  await again.waitForFunction(() => window.corsair?.pictures() > 2);
+  await again.waitForFunction(() => window.corsair?.pictures() > 0);
   assert.ok(await again.isHidden("#guide"));
   await again.close();
   console.log("the guide is shown once");
@@ -261,10 +261,11 @@ try {
   await page.focus("#one tr:nth-child(3) button");
   await page.waitForFunction(() => window.corsair.now() > 1.1);
   assert.ok(await page.evaluate(() => document.activeElement.matches("#one tr:nth-child(3) button")));
-  await page.keyboard.press("Enter");
-  assert.match(await page.textContent("#one h2"), /^\S+ in us-east-1/);
-  await page.click("#play");
+  await page.evaluate(() => document.getElementById("play").click());
   await standsStill(page);
+  const [chosen] = await page.evaluate(() => document.activeElement.textContent.split("@"));
+  await page.keyboard.press("Enter");
+  assert.ok((await page.textContent("#one h2")).startsWith(chosen), chosen);
   await page.focus("#front");
   await page.keyboard.press("Escape");
   await page.waitForSelector("#one table");

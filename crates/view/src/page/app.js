@@ -20,10 +20,12 @@ import { Traces } from "./traces.js";
  */
 
 /** What is known of the session; `chosenName` is the name of the chosen actor. @type {import("./controls.js").State} */
-const state = { scene: null, status: null, now: 0, hasControls: false, chosenName: "" };
+const state = { scene: null, status: null, now: 0, pace: 0, hasControls: false, chosenName: "" };
 /** Whether no scene has come yet. */
 let isFirst = true;
 let epoch = 0;
+/** Runs until the time is shown. @type {ReturnType<typeof setTimeout> | undefined} */
+let clock;
 /** Refreshes the panel while the run continues. @type {(() => Promise<void>) | null} */
 let refresh = null;
 
@@ -92,7 +94,8 @@ const line = new Line({
     $("commands").replaceChildren(...next.commands.map(([at, what]) => panels.element("li", `${seconds(at)}: ${what}`)));
     $("back-in-time").hidden = $("checkpoint").hidden = $("from-here").hidden = !next.can_go_back;
     showCheckpoints(next.checkpoints, control);
-    showTime(next.now);
+    state.now = next.now;
+    showTime();
     enable();
     void measured.refresh();
     void refresh?.();
@@ -105,8 +108,9 @@ const line = new Line({
     }
     graph.setFrame(frame);
     if (frame.hasNew && !frame.playing) void refresh?.();
-    showTime(frame.now);
-    $("pace").textContent = frame.playing ? `${short(frame.speed)} ×` : "";
+    state.now = frame.now;
+    state.pace = frame.playing ? frame.speed : 0;
+    showTime();
   },
   controls(has, watchers) {
     state.hasControls = has;
@@ -124,11 +128,15 @@ const line = new Line({
   },
 });
 
-/** @param {number} time */
-function showTime(time) {
-  state.now = time;
-  const [, whole = "", rest = ""] = /^(.*)(...)$/.exec(time.toFixed(6)) ?? [];
-  $("now").replaceChildren(whole, panels.element("small", rest), " s");
+/** Shows the time and the measured speed, at most ten times a second: nobody reads faster. */
+function showTime() {
+  if (clock !== undefined) return;
+  clock = setTimeout(() => {
+    clock = undefined;
+    const [, whole = "", rest = ""] = /^(.*)(...)$/.exec(state.now.toFixed(6)) ?? [];
+    $("now").replaceChildren(whole, panels.element("small", rest), " s");
+    $("pace").textContent = state.pace > 0 ? `${short(state.pace)} ×` : "";
+  }, 100);
 }
 
 /** Enables the buttons of the page that has control. */

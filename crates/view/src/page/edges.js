@@ -21,6 +21,9 @@ export class Edges {
     this.places = new Map();
     this.from = new Uint32Array(64);
     this.to = new Uint32Array(64);
+    /** The place of the edge that came after an edge in the last frame, and the place of the last edge. */
+    this.after = new Uint32Array(64);
+    this.last = 0;
     this.rate = new Float32Array(64);
     this.errors = new Float32Array(64);
     this.p50 = new Float32Array(64);
@@ -47,7 +50,7 @@ export class Edges {
 
   grow() {
     const arrays = /** @type {Record<string, Uint32Array | Uint8Array | Float32Array>} */ (/** @type {unknown} */ (this));
-    for (const name of ["from", "to", "busy", "order", "rate", "errors", "p50", "p99", "takes", "dots"]) {
+    for (const name of ["from", "to", "after", "busy", "order", "rate", "errors", "p50", "p99", "takes", "dots"]) {
       const old = arrays[name] ?? new Uint8Array(0);
       const next = new /** @type {any} */ (old.constructor)(2 * old.length);
       next.set(old);
@@ -65,16 +68,22 @@ export class Edges {
    * @param {number} p99
    */
   set(from, to, rate, errors, p50, p99) {
-    const ends = from * 0x4000000 + to;
-    let place = this.places.get(ends);
-    if (place === undefined) {
-      place = this.count;
-      if (place === this.from.length) this.grow();
-      this.places.set(ends, place);
-      this.from[place] = from;
-      this.to[place] = to;
-      this.count += 1;
+    // Frames have edges in the same order, so that a look-up is rarely needed.
+    let place = this.after[this.last];
+    if (place === undefined || this.from[place] !== from || this.to[place] !== to || place >= this.count) {
+      const ends = from * 0x4000000 + to;
+      place = this.places.get(ends);
+      if (place === undefined) {
+        place = this.count;
+        if (place === this.from.length) this.grow();
+        this.places.set(ends, place);
+        this.from[place] = from;
+        this.to[place] = to;
+        this.count += 1;
+      }
+      this.after[this.last] = place;
     }
+    this.last = place;
     this.rate[place] = rate;
     this.errors[place] = errors;
     this.p50[place] = p50;

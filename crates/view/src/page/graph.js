@@ -6,7 +6,7 @@ import { fitTo } from "./arrange.js";
 import { Edges } from "./edges.js";
 import { findNext } from "./find.js";
 import { listen } from "./gestures.js";
-import { MANY_NODES, drawDots, drawNames, drawNodes, pieces } from "./layers.js";
+import { MANY_EDGES, MANY_NODES, PIECE, drawDots, drawNames, drawNodes, pieces } from "./layers.js";
 import { readColours } from "./node.js";
 import { BITS } from "./socket.js";
 
@@ -21,11 +21,11 @@ import { BITS } from "./socket.js";
 /** The limits for the number of moving dots; there are fewer dots when animation frames come late. */
 const MOST_DOTS = 4000;
 const FEWEST_DOTS = 250;
-/** With more edges than that they are drawn less often, and piece by piece. */
-const MANY_EDGES = 1500;
-/** How often many are drawn, in milliseconds, and how long for each picture. */
-const BETWEEN_BACKS = 250;
-const A_PIECE = 4;
+/** How often a back with many edges or nodes is redrawn if only rates and queues have changed, in milliseconds. */
+const BETWEEN_BACKS = 1000;
+/** The limits for the number of edges and nodes of the back that one picture draws, if there are many. */
+const LARGEST_PART = 2048;
+const SMALLEST_PART = 128;
 /** A picture that comes later than this after the one before is late, in milliseconds. */
 const LATE = 22;
 /** The largest scale that shows everything, in pixels per unit: a few nodes would be huge. */
@@ -91,7 +91,8 @@ export class Graph {
     this.dotTime = 0;
     this.drawnAt = 0;
     this.backAt = 0;
-    this.isOld = true;
+    /** Whether the front, the back, or more than rates and queues of the back have changed since they were drawn. */
+    this.isFrontOld = this.isOld = this.isUrgent = true;
     /** The unfinished drawing of the back layer. @type {Generator<void> | null} */
     this.drawing = null;
     this.drawingOf = { ...this.camera };
@@ -99,15 +100,31 @@ export class Graph {
     /** How many dots there may be, and how many pictures in a row came in time. */
     this.mostDots = MOST_DOTS;
     this.inTime = 0;
+    /** How many edges and nodes of a large back a picture draws. */
+    this.part = SMALLEST_PART * 4;
     this.colours = readColours();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.colours = readColours();
       this.labelsOf = "";
-      this.isOld = true;
+      this.touch();
     });
     new ResizeObserver(() => this.resize()).observe(front);
     listen(this, hover);
     this.tick = (/** @type {number} */ now) => this.draw(now);
+    this.isAwake = false;
+  }
+
+  /** All of the graph has changed. */
+  touch() {
+    this.isFrontOld = this.isOld = this.isUrgent = true;
+    this.wake();
+  }
+
+  /** Draws from the next animation frame on, until nothing changes any more. */
+  wake() {
+    if (this.isAwake) return;
+    this.isAwake = true;
+    this.drawnAt = 0;
     requestAnimationFrame(this.tick);
   }
 
@@ -139,7 +156,7 @@ export class Graph {
     const quiet = this.folded ? this.scene?.folded_edges : this.scene?.edges;
     for (const [from, to] of quiet ?? []) this.edges.set(from, to, 0, 0, 0, 0);
     this.drawing = null;
-    this.isOld = true;
+    this.touch();
   }
 
   /** Reads where nodes and their groups are. */
@@ -175,6 +192,7 @@ export class Graph {
     this.playing = frame.playing;
     const { bits, queues, busy, rates, errors, health, edges } = this;
     frame.eachNode((place, bit, queue, inProgress, rate, failed, up, all) => {
+      if (bits[place] !== bit) this.isUrgent = true;
       bits[place] = bit;
       queues[place] = queue;
       busy[place] = inProgress;
@@ -184,7 +202,13 @@ export class Graph {
       health[2 * place + 1] = all;
     });
     frame.eachEdge((from, to, rate, errors, p50, p99) => edges.set(from, to, rate, errors, p50, p99));
-    if (frame.hasNew) this.isOld = true;
+    if (frame.hasNew) this.isFrontOld = this.isOld = true;
+    if (frame.hasNew || frame.playing) this.wake();
+  }
+
+  /** True if there are so many edges that nobody can follow one of them. */
+  isCrowd() {
+    return this.edges.count > MANY_EDGES;
   }
 
   /** The scale that shows all. */
@@ -205,7 +229,7 @@ export class Graph {
     if (fitTo(this.scene, this.front.clientWidth, this.front.clientHeight)) this.setPlaces();
     this.camera = { x: this.scene.width / 2, y: this.scene.height / 2, scale: this.fitScale() };
     this.isMoved = false;
-    this.isOld = true;
+    this.touch();
     if (this.isAuto && !this.folded && this.scene.folded.length > 0) this.fold(true);
   }
 
@@ -217,7 +241,7 @@ export class Graph {
     }
     this.drawing = null;
     this.labelsOf = "";
-    this.isOld = true;
+    this.touch();
     if (!this.isMoved) this.fit();
   }
 
@@ -234,25 +258,31 @@ export class Graph {
 
   /** @param {number} now */
   draw(now) {
-    requestAnimationFrame(this.tick);
-    const passed = now - this.drawnAt;
+    const passed = this.drawnAt === 0 ? 0 : now - this.drawnAt;
     this.drawnAt = now;
+    const isMoving = this.playing && this.edges.allDots > 0;
+    this.isAwake = this.isOld || this.drawing !== null || isMoving;
+    if (this.isAwake) requestAnimationFrame(this.tick);
     if (this.playing) this.dotTime += Math.min(passed / 1000, 0.1);
     if (!this.scene) return;
     this.adapt(passed);
     this.drawBack(now);
+    if (!this.isFrontOld && !isMoving) return;
+    this.isFrontOld = false;
     this.drawFront();
     this.pictures += 1;
   }
 
-  /** Fewer dots if pictures come late, more if they come in time for a while. @param {number} passed */
+  /** Less work for each picture if pictures come late, more if they come in time for a while. @param {number} passed */
   adapt(passed) {
     if (passed > LATE) {
       this.inTime = 0;
       this.mostDots = Math.max(FEWEST_DOTS, Math.round(this.mostDots * 0.85));
+      this.part = Math.max(SMALLEST_PART, this.part * 0.7);
     } else if ((this.inTime += 1) > 120) {
       this.inTime = 0;
       this.mostDots = Math.min(MOST_DOTS, Math.round(this.mostDots * 1.15));
+      this.part = Math.min(LARGEST_PART, this.part * 1.15);
     }
   }
 
@@ -268,24 +298,20 @@ export class Graph {
   }
 
   /**
-   * Draws the back if it is old: few edges at once, and many a piece for each picture. Until all is drawn, what there
-   * is follows the camera.
+   * Draws the back if it is old: few edges at once, and many a part for each picture, because the browser rasterizes them
+   * after this function. Until all is drawn, what there is follows the camera.
    * @param {number} now
    */
   drawBack(now) {
-    const isMuch = this.edges.count > MANY_EDGES || this.nodes.length > MANY_NODES;
-    if (!this.drawing && this.isOld && (!isMuch || now - this.backAt >= BETWEEN_BACKS)) {
-      this.isOld = false;
+    const isMuch = this.isCrowd() || this.nodes.length > MANY_NODES;
+    if (!this.drawing && this.isOld && (!isMuch || this.isUrgent || now - this.backAt >= BETWEEN_BACKS)) {
+      this.isOld = this.isUrgent = false;
       this.backAt = now;
       this.drawingOf = { ...this.camera };
       this.drawing = pieces(this, this.begin(this.next), this.drawingOf);
     }
-    const until = performance.now() + (isMuch ? A_PIECE : Infinity);
-    let isDone = false;
-    while (this.drawing && !isDone) {
-      isDone = this.drawing.next().done === true;
-      if (performance.now() >= until) break;
-    }
+    let [left, isDone] = [isMuch ? this.part : Infinity, false];
+    for (; this.drawing && !isDone && left > 0; left -= PIECE) isDone = this.drawing.next().done === true;
     if (isDone) {
       this.drawing = null;
       this.seen = this.drawingOf;
@@ -299,6 +325,7 @@ export class Graph {
     const isHere = x === 0 && y === 0 && grown === 1;
     const moved = isHere ? "" : `translate(${x}px, ${y}px) scale(${grown})`;
     if (this.back.style.transform !== moved) this.back.style.transform = moved;
+    this.back.classList.toggle("moved", !isHere);
   }
 
   drawFront() {
@@ -322,7 +349,7 @@ export class Graph {
   /** @param {Chosen | null} chosen */
   setChosen(chosen) {
     this.chosen = chosen;
-    this.isOld = true;
+    this.touch();
     this.choose(chosen);
   }
 
@@ -352,7 +379,7 @@ export class Graph {
     this.camera.x -= dx / this.camera.scale;
     this.camera.y -= dy / this.camera.scale;
     this.isMoved = true;
-    this.isOld = true;
+    this.touch();
   }
 
   /** @param {number} factor @param {number} [x] @param {number} [y] */
@@ -364,7 +391,7 @@ export class Graph {
     camera.y += offY / camera.scale - offY / scale;
     camera.scale = scale;
     this.isMoved = true;
-    this.isOld = true;
+    this.touch();
     const limit = this.unfoldScale();
     if (!this.isAuto || (this.scene?.folded.length ?? 0) === 0) return;
     if (this.folded && scale > limit) this.fold(false);

@@ -12,10 +12,12 @@ import { drawFolded, drawNode } from "./node.js";
 
 /** More edges than that are straight: curves would take too long to draw, and nobody could follow one of them. */
 const MOST_CURVES = 20000;
+/** More edges than that are thin, drawn less often, and piece by piece: a browser draws a thin line five times as fast. */
+export const MANY_EDGES = 1500;
 /** More nodes than that are drawn with the edges, not for each picture. */
 export const MANY_NODES = 400;
 /** The number of edges or nodes that are drawn as one piece. */
-const PIECE = 128;
+export const PIECE = 64;
 /** The width of the cell of a service in units of the scene; see crates/view/src/layout.rs. */
 const CELL = 3;
 
@@ -52,6 +54,7 @@ function* strokeEdges(graph, context, at, only) {
   // Many edges would hide the nodes, and those that fail.
   const crowd = Math.max(0.3, Math.min(1, 150 / edges.count));
   const fade = only && !only.isOwn ? 0.2 : 1;
+  const isThin = graph.isCrowd() && !only?.isOwn;
   const strokes = [colours.edge, colours.warn, colours.bad];
   for (let turn = 0; turn < STYLES.count; turn += 1) {
     // Those of what is down come last, above all others.
@@ -60,7 +63,8 @@ function* strokeEdges(graph, context, at, only) {
     if (begin === end) continue;
     const number = style - STYLES.first;
     context.strokeStyle = (style === STYLES.quiet ? colours.faint : style === STYLES.down ? colours.bad : strokes[number % 3]) ?? "";
-    context.lineWidth = style === STYLES.quiet ? 0.5 : style === STYLES.down ? 1.5 : Math.floor(number / 3) / 2;
+    const wide = style === STYLES.quiet ? 0.5 : style === STYLES.down ? 1.5 : Math.floor(number / 3) / 2;
+    context.lineWidth = isThin ? Math.min(1, wide) : wide;
     context.setLineDash(style === STYLES.down ? [5, 4] : []);
     const isWell = style === STYLES.quiet || (style !== STYLES.down && number % 3 === 0);
     context.globalAlpha = (isWell && !only ? crowd : 1) * fade;
