@@ -21,9 +21,7 @@ const NUMBERS = { slow: ["percent of the normal service time", "500"], load: ["p
 
 /**
  * The commands that make sense for a scope, and the words on their buttons.
- * @param {Scene} scene
- * @param {Scope} scope
- * @param {{ down: number, paused: number, cutOff: number }} bits
+ * @param {Scene} scene @param {Scope} scope @param {{ down: number, paused: number, cutOff: number }} bits
  * @returns {[string, string][]}
  */
 function offered(scene, scope, bits) {
@@ -56,11 +54,7 @@ export function accepted(scene, what) {
 
 /**
  * A command as the session reads it.
- * @param {string} what
- * @param {string} who
- * @param {string} number
- * @param {string} message
- * @param {string} at
+ * @param {string} what @param {string} who @param {string} number @param {string} message @param {string} at
  */
 export function command(what, who, number, message, at) {
   /** @type {Record<string, unknown>} */
@@ -82,9 +76,7 @@ export function command(what, who, number, message, at) {
 
 /**
  * What the commands for a node may be for: it, its service, its zone, its region.
- * @param {Graph} graph
- * @param {number} place
- * @returns {Scope[]}
+ * @param {Graph} graph @param {number} place @returns {Scope[]}
  */
 export function scopesOf(graph, place) {
   const node = graph.nodes[place];
@@ -163,10 +155,7 @@ export class Actions {
 
   /**
    * Shows what a command would be for, before it is applied.
-   * @param {HTMLFormElement} plan
-   * @param {string} what
-   * @param {string} word
-   * @param {Scope} scope
+   * @param {HTMLFormElement} plan @param {string} what @param {string} word @param {Scope} scope
    */
   async preview(plan, what, word, scope) {
     const who = what === "scale" ? scope.service : scope.who;

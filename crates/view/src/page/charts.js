@@ -48,9 +48,7 @@ const CLICK = 4;
 /**
  * Shows the values at the time under the pointer in all charts; a drag chooses a part of the run, a double click all of it,
  * and a click a time to look at.
- * @param {HTMLElement} charts
- * @param {() => void} redraw
- * @param {(time: number) => void} look
+ * @param {HTMLElement} charts @param {() => void} redraw @param {(time: number) => void} look
  */
 export function follow(charts, redraw, look) {
   /** @type {{ canvas: HTMLCanvasElement, x: number, time: number } | null} */
@@ -106,10 +104,7 @@ function logTicks(least, most) {
 
 /**
  * Draws a mark of time from top to bottom.
- * @param {CanvasRenderingContext2D} context
- * @param {string} style
- * @param {number} x
- * @param {number} top
+ * @param {CanvasRenderingContext2D} context @param {string} style @param {number} x @param {number} top
  * @param {number} bottom
  */
 function upright(context, style, x, top, bottom) {
@@ -125,8 +120,7 @@ const isGap = (before, next) => next.from - before.to > 1e-6 * (next.to - next.f
 
 /**
  * The bar of time: what was measured, faults and stages above, commands below, the part that is chosen, and the time.
- * @param {HTMLCanvasElement} canvas
- * @param {Point[]} points
+ * @param {HTMLCanvasElement} canvas @param {Point[]} points
  * @param {{ end: number, now: number, faults: { at: number, name: string, text: string }[], commands: [number, string][] }} run
  */
 export function drawBar(canvas, points, { end, now, faults, commands }) {
@@ -207,9 +201,7 @@ function begin(canvas) {
 
 /**
  * Curves over time, below a legend with the values at the time that is looked at.
- * @param {HTMLCanvasElement} canvas
- * @param {Point[]} all
- * @param {Curve[]} curves
+ * @param {HTMLCanvasElement} canvas @param {Point[]} all @param {Curve[]} curves
  * @param {{ at: number, isFault: boolean }[]} marks
  * @param {{ log?: boolean, top?: number, unit?: (value: number) => string }} how
  */

@@ -60,11 +60,7 @@ export class Edges {
 
   /**
    * What an edge has now.
-   * @param {number} from
-   * @param {number} to
-   * @param {number} rate
-   * @param {number} errors
-   * @param {number} p50
+   * @param {number} from @param {number} to @param {number} rate @param {number} errors @param {number} p50
    * @param {number} p99
    */
   set(from, to, rate, errors, p50, p99) {
@@ -103,8 +99,7 @@ export class Edges {
 
   /**
    * Orders all edges by their styles, those without a place left out, and sees which have dots.
-   * @param {(node: number) => boolean} isDown
-   * @param {number} nodes
+   * @param {(node: number) => boolean} isDown @param {number} nodes
    */
   arrange(isDown, nodes) {
     const { begins, order } = this;

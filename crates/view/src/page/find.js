@@ -2,10 +2,7 @@
 
 import { distance } from "./geometry.js";
 
-/**
- * @typedef {import("./graph.js").Graph} Graph
- * @typedef {import("./graph.js").Chosen} Chosen
- */
+/** @typedef {import("./graph.js").Graph} Graph @typedef {import("./graph.js").Chosen} Chosen */
 
 /** What is at a point of the screen. @param {Graph} graph @param {number} x @param {number} y @returns {Chosen | null} */
 export function findAt(graph, x, y) {
@@ -41,10 +38,7 @@ export function findAt(graph, x, y) {
 
 /**
  * The nearest node in a direction from another one; -1 if there is none.
- * @param {Graph} graph
- * @param {number} here
- * @param {number} dx
- * @param {number} dy
+ * @param {Graph} graph @param {number} here @param {number} dx @param {number} dy
  */
 export function findNext({ nodes }, here, dx, dy) {
   const from = nodes[here];

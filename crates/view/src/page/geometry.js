@@ -56,11 +56,7 @@ export function bend(places, a, b) {
 
 /**
  * A coordinate of a curve at a part of its way.
- * @param {number} a
- * @param {number} c
- * @param {number} d
- * @param {number} b
- * @param {number} part
+ * @param {number} a @param {number} c @param {number} d @param {number} b @param {number} part
  */
 export function along(a, c, d, b, part) {
   const rest = 1 - part;
@@ -69,11 +65,7 @@ export function along(a, c, d, b, part) {
 
 /**
  * The distance between a point and an edge, in units of the scene.
- * @param {Places} places
- * @param {number} a
- * @param {number} b
- * @param {number} x
- * @param {number} y
+ * @param {Places} places @param {number} a @param {number} b @param {number} x @param {number} y
  */
 export function distance(places, a, b, x, y) {
   bend(places, a, b);

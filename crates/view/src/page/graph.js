@@ -35,9 +35,7 @@ const UNFOLDS = 2.2;
 
 export class Graph {
   /**
-   * @param {HTMLCanvasElement} back
-   * @param {HTMLCanvasElement} front
-   * @param {HTMLCanvasElement} names
+   * @param {HTMLCanvasElement} back @param {HTMLCanvasElement} front @param {HTMLCanvasElement} names
    * @param {(chosen: Chosen | null) => void} choose
    * @param {(isFolded: boolean) => void} fold is called when a zoom or a double click folds or unfolds
    * @param {(found: Chosen | null, x: number, y: number) => void} hover

@@ -39,8 +39,7 @@ function setSeen() {
 
 /**
  * Shows the guide if it was not seen yet and there is something to do.
- * @param {HTMLElement} place
- * @param {string} kind of the scene
+ * @param {HTMLElement} place @param {string} kind of the scene
  */
 export function guide(place, kind) {
   const steps = kind === "pirates" ? PIRATES : SERVICES;

@@ -3,10 +3,7 @@
 import { seconds, short } from "./charts.js";
 import { BITS } from "./socket.js";
 
-/**
- * @typedef {import("./graph.js").Graph} Graph
- * @typedef {import("./graph.js").Chosen} Chosen
- */
+/** @typedef {import("./graph.js").Graph} Graph @typedef {import("./graph.js").Chosen} Chosen */
 
 /** @param {Graph} graph @param {number} place @returns {string[]} */
 function aboutNode(graph, place) {
@@ -84,11 +81,7 @@ export function about(graph, found) {
 
 /**
  * Shows the card of what is below the pointer, or hides it.
- * @param {HTMLElement} card
- * @param {Graph} graph
- * @param {Chosen | null} found
- * @param {number} x
- * @param {number} y
+ * @param {HTMLElement} card @param {Graph} graph @param {Chosen | null} found @param {number} x @param {number} y
  */
 export function showCard(card, graph, found, x, y) {
   const lines = about(graph, found);

@@ -29,9 +29,7 @@ function measure(context, text) {
 
 /**
  * A text in the room that there is, without letters of its middle; empty if it would say nothing.
- * @param {string} text
- * @param {number} room
- * @param {(text: string) => number} width
+ * @param {string} text @param {number} room @param {(text: string) => number} width
  */
 export function shorten(text, room, width) {
   if (width(text) <= room) return text;
@@ -49,10 +47,7 @@ const WIDER = 1.8;
 /**
  * Places names, the first ones first; a name that would cover another one is left out. When all have been placed, those that
  * are shortened are made longer where nothing else is.
- * @param {CanvasRenderingContext2D} context
- * @param {Wanted[]} wanted
- * @param {number} width
- * @param {number} height
+ * @param {CanvasRenderingContext2D} context @param {Wanted[]} wanted @param {number} width @param {number} height
  * @returns {Label[]}
  */
 export function place(context, wanted, width, height) {

@@ -5,10 +5,7 @@ import { along, bend, control } from "./geometry.js";
 import { drawLabels, place as placeLabels } from "./labels.js";
 import { drawFolded, drawNode } from "./node.js";
 
-/**
- * @typedef {import("./graph.js").Graph} Graph
- * @typedef {import("./graph.js").Camera} Camera
- */
+/** @typedef {import("./graph.js").Graph} Graph @typedef {import("./graph.js").Camera} Camera */
 
 /** More edges than that are straight: curves would take too long to draw, and nobody could follow one of them. */
 const MOST_CURVES = 20000;
@@ -23,10 +20,7 @@ const CELL = 3;
 
 /**
  * Adds the curve of an edge to the path.
- * @param {Graph} graph
- * @param {CanvasRenderingContext2D} context
- * @param {number} a
- * @param {number} b
+ * @param {Graph} graph @param {CanvasRenderingContext2D} context @param {number} a @param {number} b
  * @param {{ scale: number, left: number, top: number }} at
  */
 function addCurve(graph, context, a, b, { scale, left, top }) {
@@ -40,9 +34,7 @@ function addCurve(graph, context, a, b, { scale, left, top }) {
 
 /**
  * Draws edges in the order of their styles, and rests after each piece.
- * @param {Graph} graph
- * @param {CanvasRenderingContext2D} context
- * @param {{ scale: number, left: number, top: number }} at
+ * @param {Graph} graph @param {CanvasRenderingContext2D} context @param {{ scale: number, left: number, top: number }} at
  * @param {{ of: number, isOwn: boolean } | null} only the edges of a node, or all other edges
  * @returns {Generator<void>}
  */
@@ -96,10 +88,7 @@ function* strokeEdges(graph, context, at, only) {
 
 /**
  * Draws the back, and rests after each piece.
- * @param {Graph} graph
- * @param {CanvasRenderingContext2D} context
- * @param {Camera} camera
- * @returns {Generator<void>}
+ * @param {Graph} graph @param {CanvasRenderingContext2D} context @param {Camera} camera @returns {Generator<void>}
  */
 export function* pieces(graph, context, camera) {
   const { scene, colours, nodes, edges, chosen } = graph;
@@ -142,8 +131,7 @@ export function* pieces(graph, context, camera) {
 
 /**
  * Draws the names: of areas, of what is chosen, of services, and of instances if there is room.
- * @param {Graph} graph
- * @param {number} chosen
+ * @param {Graph} graph @param {number} chosen
  */
 export function drawNames(graph, chosen) {
   const { camera, front, scene, nodes } = graph;
@@ -187,10 +175,7 @@ export function drawNames(graph, chosen) {
 
 /**
  * Draws some nodes.
- * @param {Graph} graph
- * @param {CanvasRenderingContext2D} context
- * @param {Camera} camera
- * @param {number} begin
+ * @param {Graph} graph @param {CanvasRenderingContext2D} context @param {Camera} camera @param {number} begin
  * @param {number} end
  */
 export function drawNodes(graph, context, camera, begin, end) {
@@ -221,8 +206,7 @@ export function drawNodes(graph, context, camera, begin, end) {
 
 /**
  * The dots of all edges, or an even part of them if they are too many.
- * @param {Graph} graph
- * @param {CanvasRenderingContext2D} context
+ * @param {Graph} graph @param {CanvasRenderingContext2D} context
  */
 export function drawDots(graph, context) {
   const { camera, colours, edges, xs, ys, dotTime } = graph;

@@ -21,9 +21,7 @@ export function readColours() {
 
 /**
  * Draws a node.
- * @param {CanvasRenderingContext2D} context
- * @param {Colours} colours
- * @param {string | undefined} kind
+ * @param {CanvasRenderingContext2D} context @param {Colours} colours @param {string | undefined} kind
  * @param {{ x: number, y: number, radius: number, bits: number, queue: number }} node
  */
 export function drawNode(context, colours, kind, { x, y, radius, bits, queue }) {
@@ -66,11 +64,9 @@ export function drawNode(context, colours, kind, { x, y, radius, bits, queue }) 
 
 /**
  * Draws the instances of a service in a zone: a ring whose red part is down, and how many serve.
- * @param {CanvasRenderingContext2D} context
- * @param {Colours} colours
+ * @param {CanvasRenderingContext2D} context @param {Colours} colours
  * @param {{ x: number, y: number, radius: number, bits: number, queue: number, use: number }} node `use` is the part of slots in use
- * @param {number} up
- * @param {number} all
+ * @param {number} up @param {number} all
  */
 export function drawFolded(context, colours, { x, y, radius, bits, queue, use }, up, all) {
   drawQueue(context, colours, x, y, radius, queue);
@@ -109,12 +105,8 @@ export function drawFolded(context, colours, { x, y, radius, bits, queue, use },
 
 /**
  * A halo that grows with the queue.
- * @param {CanvasRenderingContext2D} context
- * @param {Colours} colours
- * @param {number} x
- * @param {number} y
- * @param {number} radius
- * @param {number} queue
+ * @param {CanvasRenderingContext2D} context @param {Colours} colours @param {number} x @param {number} y
+ * @param {number} radius @param {number} queue
  */
 function drawQueue(context, colours, x, y, radius, queue) {
   if (queue <= 0) return;
@@ -128,10 +120,7 @@ function drawQueue(context, colours, x, y, radius, queue) {
 
 /**
  * A dashed ring around what is cut off.
- * @param {CanvasRenderingContext2D} context
- * @param {Colours} colours
- * @param {number} x
- * @param {number} y
+ * @param {CanvasRenderingContext2D} context @param {Colours} colours @param {number} x @param {number} y
  * @param {number} radius
  */
 function drawCut(context, colours, x, y, radius) {

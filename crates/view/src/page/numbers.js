@@ -2,8 +2,7 @@
 
 /**
  * Reads a number.
- * @param {string} text
- * @param {string} what
+ * @param {string} text @param {string} what
  * @param {{ least?: number, most?: number, isWhole?: boolean, example?: string }} [range]
  */
 export function readNumber(text, what, { least = 0, most = Infinity, isWhole = false, example = "2.5" } = {}) {

@@ -5,10 +5,7 @@ import { drawBars, seconds, short } from "./charts.js";
 /**
  * An element with a text and some children.
  * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {string} [text]
- * @param {(Node | string)[]} children
- * @returns {HTMLElementTagNameMap[T]}
+ * @param {T} tag @param {string} [text] @param {(Node | string)[]} children @returns {HTMLElementTagNameMap[T]}
  */
 export function element(tag, text = "", ...children) {
   const made = document.createElement(tag);
@@ -50,8 +47,7 @@ function list(title, items) {
 
 /**
  * Replaces what is in a panel, and leaves the focus and what was scrolled where they were.
- * @param {HTMLElement} place
- * @param {Node} node
+ * @param {HTMLElement} place @param {Node} node
  */
 export function renew(place, node) {
   const all = () => /** @type {HTMLElement[]} */ ([...place.querySelectorAll("button, [tabindex]")]);
@@ -69,8 +65,7 @@ const MOST_SERVICES = 25;
 
 /**
  * All services, those that fail first.
- * @param {import("./hover.js").Service[]} services
- * @param {(place: number) => void} choose
+ * @param {import("./hover.js").Service[]} services @param {(place: number) => void} choose
  */
 export function overview(services, choose) {
   const hint = element("p", services.length > 0 ? "Select a service here, or a circle, a line or a zone in the graph." : "Select an actor or an edge in the graph.");

@@ -38,8 +38,7 @@ const EDGE = 24;
 
 /**
  * Reads a frame; see crates/view/src/frame.rs. Nodes and edges are read where they lie, and nothing is made of them.
- * @param {ArrayBuffer} bytes
- * @returns {Frame}
+ * @param {ArrayBuffer} bytes @returns {Frame}
  */
 export function readFrame(bytes) {
   const view = new DataView(bytes);
