@@ -21,8 +21,8 @@ import { BITS } from "./socket.js";
 /** The limits for the number of moving dots; there are fewer dots when animation frames come late. */
 const MOST_DOTS = 4000;
 const FEWEST_DOTS = 250;
-/** How often a back with many edges or nodes is redrawn if only rates and queues have changed, in milliseconds. */
-const BETWEEN_BACKS = 1000;
+/** How often a back with few and with many edges or nodes is redrawn if only rates and queues have changed, in milliseconds. */
+const BETWEEN_BACKS = { few: 100, many: 1000 };
 /** The limits for the number of edges and nodes of the back that one picture draws, if there are many. */
 const LARGEST_PART = 2048;
 const SMALLEST_PART = 128;
@@ -204,7 +204,7 @@ export class Graph {
     if (frame.hasNew || frame.playing) this.wake();
   }
 
-  /** True if there are so many edges that nobody can follow one of them. */
+  /** True if there are too many edges to follow one of them. */
   isCrowd() {
     return this.edges.count > MANY_EDGES;
   }
@@ -302,7 +302,8 @@ export class Graph {
    */
   drawBack(now) {
     const isMuch = this.isCrowd() || this.nodes.length > MANY_NODES;
-    if (!this.drawing && this.isOld && (!isMuch || this.isUrgent || now - this.backAt >= BETWEEN_BACKS)) {
+    const isDue = this.isUrgent || now - this.backAt >= (isMuch ? BETWEEN_BACKS.many : BETWEEN_BACKS.few);
+    if (!this.drawing && this.isOld && isDue) {
       this.isOld = this.isUrgent = false;
       this.backAt = now;
       this.drawingOf = { ...this.camera };
