@@ -38,7 +38,7 @@ impl Actor<Barrel> for Hand {
     }
 }
 
-/// A hand in the async form.
+/// The body of a hand in the async form.
 async fn hand<C: AsyncContext<Barrel>>(mut cx: C, _: u32) {
     loop {
         if let Event::Message { body, .. } = cx.recv().await {

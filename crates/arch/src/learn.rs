@@ -84,7 +84,7 @@ pub struct LearnOptions {
 }
 
 impl Default for LearnOptions {
-    /// Learns once, from all traces.
+    /// Returns options with which the definition is learned once, from all traces.
     fn default() -> Self {
         LearnOptions {
             sampled: None,

@@ -56,7 +56,7 @@ pub struct WhyRules {
 }
 
 impl WhyRules {
-    /// Eight seeds, and at most 16 changes.
+    /// Creates parameters with eight seeds and at most 16 changes.
     pub fn new(of: Measure) -> WhyRules {
         WhyRules {
             of,

@@ -63,7 +63,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// The heading in the help.
+    /// Returns the heading of the section in the help.
     pub fn heading(self) -> &'static str {
         match self {
             Group::Simulation => "What to simulate",

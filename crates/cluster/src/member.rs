@@ -117,12 +117,12 @@ impl<C: Carrier> Member<C> {
         }
     }
 
-    /// The number of this process, from 0.
+    /// Returns the number of this process, from 0.
     pub fn process(&self) -> usize {
         self.process
     }
 
-    /// The number of processes in the run.
+    /// Returns the number of processes in the run.
     pub fn processes(&self) -> usize {
         self.processes
     }
@@ -197,7 +197,7 @@ impl<C: Carrier> Member<C> {
         })
     }
 
-    /// The carrier itself, without the mail.
+    /// Returns the carrier itself, without the mail.
     #[cfg(feature = "mpi")]
     pub(crate) fn carrier(&mut self) -> &mut C {
         &mut self.carrier

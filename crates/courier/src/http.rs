@@ -35,7 +35,7 @@ use axum::{Router, http::Method};
 use problem::Problem;
 
 impl Node {
-    /// The routes of the service.
+    /// Returns the routes of the service.
     pub fn router(&self) -> Router {
         let mut router = Router::new();
         for (method, path) in ROUTES {

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A workload: the requests of its clients, and the checker of the nodes' answers. Each workload is
 /// a file in `workloads/` and an entry of [`WORKLOADS`].
 pub(crate) trait Workload: Sync {
-    /// The name in `-w`.
+    /// Returns the name of the workload in the flag `-w`.
     fn name(&self) -> &'static str;
     /// Returns the requests of one client.
     fn session(&self, start: &Start) -> Box<dyn Session>;

@@ -35,7 +35,7 @@ impl Interval {
 }
 
 impl Interval {
-    /// The measurements of the first group.
+    /// Returns the measurements of the first group.
     fn point(&self) -> Point {
         let sample = &self.groups[0];
         let span = self.to - self.from;

@@ -40,7 +40,7 @@ pub struct Peer {
 const TICK: u16 = 0;
 
 impl Peer {
-    /// Two milliseconds of the processor.
+    /// Runs the tasks for two milliseconds of processor time.
     fn run<C: Context<Msg>>(&mut self, cx: &mut C) {
         if self.step.is_multiple_of(25) {
             self.high = 1;

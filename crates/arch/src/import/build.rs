@@ -99,7 +99,7 @@ fn listed(system: &System, found: &Calls) -> Vec<ImportedCall> {
     entered.chain(calls).collect()
 }
 
-/// The service of a workload.
+/// Returns the service for a workload.
 fn service(
     system: &mut System,
     found: &Calls,

@@ -148,7 +148,7 @@ struct HostText<'a> {
     marks: [Option<Mark>; 4],
 }
 
-/// The calls that a workload's fields name.
+/// Returns the calls that the fields of a workload name.
 fn named_calls(system: &mut System, hosts: &Hosts, from: usize, left: &mut Allowance) -> Vec<Call> {
     let mut calls = Vec::new();
     let mut unknown = Vec::new();

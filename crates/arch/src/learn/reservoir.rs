@@ -56,7 +56,7 @@ struct Trace {
 #[derive(Debug, Default)]
 struct Chosen {
     seen: u64,
-    /// Hashes and ids.
+    /// The hashes and ids of the kept traces.
     kept: BTreeSet<(u64, u128)>,
 }
 

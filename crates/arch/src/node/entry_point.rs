@@ -67,7 +67,7 @@ impl RestoreState for EntryPoint {
 }
 
 impl EntryPoint {
-    /// The entry point at a host.
+    /// Creates the entry point of a host.
     pub(super) fn new(host: &Host) -> EntryPoint {
         let service = &host.model.topology.services[host.service as usize];
         let kinds = RequestKind::STORAGE.len();

@@ -57,7 +57,7 @@ impl Role {
         }
     }
 
-    /// The routes to instances of a package.
+    /// Returns the routes to the instances of a package.
     fn routes(&mut self, package: Package) -> Option<&mut Routes> {
         Some(match self {
             Role::Forward(forward) => &mut forward.routes,

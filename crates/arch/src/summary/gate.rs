@@ -44,7 +44,7 @@ pub struct JudgedSummary {
 }
 
 impl GateSummary {
-    /// The summary of a report.
+    /// Creates the summary of a report.
     pub fn new(report: &GateReport) -> GateSummary {
         let result = report.result;
         let number = |of: Option<Estimate>| {

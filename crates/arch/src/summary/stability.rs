@@ -29,7 +29,7 @@ pub struct MapRow {
 }
 
 impl MapSummary {
-    /// The summary of a map.
+    /// Creates the summary of a map.
     pub fn new(map: &StabilityMap) -> MapSummary {
         let rows = map.points.iter().map(|point| MapRow {
             load: point.load,

@@ -51,7 +51,7 @@ pub struct RemedyRow {
 }
 
 impl WhySummary {
-    /// The summary of an explanation.
+    /// Creates the summary of an explanation.
     pub fn new(of: &Measure, found: &Why) -> WhySummary {
         let number = |of: Estimate| (!of.is_empty()).then_some(of.mean);
         WhySummary {

@@ -107,7 +107,7 @@ impl Configurations {
         self.table.len()
     }
 
-    /// Bytes of memory in use.
+    /// Returns the number of bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         self.words.capacity() * 8 + self.table.capacity() * 9
     }

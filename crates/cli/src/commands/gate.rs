@@ -141,7 +141,7 @@ pub fn run(args: &GateArgs) -> Result<ExitCode> {
     })
 }
 
-/// The name of the base in reports.
+/// Returns the name of the base in reports.
 fn base_name(base: &[PathBuf]) -> Option<String> {
     let name = base.first()?.file_name()?;
     Some(name.to_string_lossy().into_owned())
@@ -221,7 +221,7 @@ fn plan(args: &GateArgs) -> Result<Plan> {
     })
 }
 
-/// The command, for the report.
+/// Returns the command line, for the report.
 fn command(args: &GateArgs) -> String {
     let mut words = vec!["corsair gate".to_owned()];
     words.extend(args.files.iter().map(|file| file.display().to_string()));

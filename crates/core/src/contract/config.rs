@@ -256,12 +256,12 @@ impl Latency {
         })
     }
 
-    /// The smallest latency of any pair.
+    /// Returns the smallest latency of any pair.
     pub const fn min(&self) -> Duration {
         Duration::from_nanos(self.min)
     }
 
-    /// The longest latency of any pair.
+    /// Returns the longest latency of any pair.
     pub const fn max(&self) -> Duration {
         Duration::from_nanos(self.min.saturating_add(self.spread))
     }

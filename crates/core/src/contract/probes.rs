@@ -336,7 +336,7 @@ impl Series {
         }
     }
 
-    /// The width of an interval.
+    /// Returns the width of an interval.
     pub fn width(&self) -> Duration {
         Duration::from_nanos(1 << self.width_bits)
     }

@@ -77,7 +77,7 @@ impl Random {
         Random { state: seed }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub const fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);

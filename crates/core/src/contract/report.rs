@@ -183,7 +183,7 @@ impl Report {
     /// The maximum number of listed waiting actors.
     pub const MOST_WAITING: usize = 100;
 
-    /// Messages delivered, of all kinds.
+    /// Returns the number of delivered messages of all kinds.
     pub fn delivered(&self) -> u64 {
         self.messages.iter().map(|kind| kind.count).sum()
     }

@@ -7,6 +7,6 @@ use super::message::Message;
 ///
 /// The root spawns all other actors. When it returns, the run is over.
 pub trait Scenario<M: Message>: Send + 'static {
-    /// The root's body.
+    /// Runs as the body of the root.
     fn root<C: AsyncContext<M>>(self, cx: C) -> impl Future<Output = ()> + Send;
 }

@@ -35,7 +35,7 @@ union Place<F: Future> {
     result: ManuallyDrop<thread::Result<F::Output>>,
 }
 
-/// The half `H` of a block.
+/// Returns the half `H` of a block.
 fn half<H: Home>(block: NonNull<Header>) -> *mut Half<H::Future> {
     // `Home` guarantees that the half is inside the block at `OFFSET`.
     block.as_ptr().wrapping_byte_add(H::OFFSET).cast()

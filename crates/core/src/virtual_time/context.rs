@@ -106,7 +106,7 @@ impl Drop for Running {
 
 /// Access to a shard.
 pub(super) trait ShardAccess<M>: Send {
-    /// The shard of the actor being run.
+    /// Returns the shard of the actor being run.
     fn shard(&self) -> ShardCell<M>;
 }
 

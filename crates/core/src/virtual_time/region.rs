@@ -84,7 +84,7 @@ impl Region {
         region(start.unwrap_or_else(|| handle_alloc_error(layout)), align)
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub(super) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }

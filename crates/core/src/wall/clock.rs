@@ -61,7 +61,7 @@ impl<M> Clock<M> {
         }
     }
 
-    /// The time of the run now.
+    /// Returns the current time of the run.
     pub(crate) fn now(&self) -> Time {
         Time::ZERO.after(self.start.elapsed())
     }

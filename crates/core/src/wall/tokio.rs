@@ -165,7 +165,7 @@ impl Visit {
 }
 
 impl Tasks {
-    /// Tasks on the run's own runtime.
+    /// Creates tasks on the run's own runtime.
     pub(super) fn own(runtime: &Runtime) -> Tasks {
         Tasks {
             handle: runtime.handle().clone(),

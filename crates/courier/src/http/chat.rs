@@ -12,7 +12,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The routes of the page and its resources.
+/// Returns the routes of the page and its resources.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let scripts = [
         ("/page/app.js", include_str!("../page/app.js")),

@@ -62,7 +62,7 @@ pub(super) async fn run(
     }
 }
 
-/// The response while the node is down.
+/// Returns the response while the node is down.
 fn down(reason: &str, metrics: &Metrics) -> Router {
     let message =
         format!("this node is down: {reason}; try again in a moment, or use another node");

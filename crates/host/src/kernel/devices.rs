@@ -135,7 +135,7 @@ impl Kernel {
         hide_access_time(out)
     }
 
-    /// `access` of a path of the real system.
+    /// Simulates `access` for a path of the real system.
     pub(super) fn access_real(path: &CStr, mode: usize) -> Result<isize, Error> {
         match mode as i32 & libc::W_OK {
             0 => on_path(libc::SYS_faccessat, path, [mode, 0]),
@@ -143,7 +143,7 @@ impl Kernel {
         }
     }
 
-    /// `readlink` of a path of the real system.
+    /// Simulates `readlink` for a path of the real system.
     pub(super) fn readlink_real(path: &CStr, out: usize, size: usize) -> Result<isize, Error> {
         on_path(libc::SYS_readlinkat, path, [out, size])
     }

@@ -52,7 +52,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `uname`: the name of the host.
+    /// Simulates `uname`, which reports the name of the host.
     pub(super) fn uname(&self, out: usize) -> Result<isize, Error> {
         // Six fields of 65 bytes: system, host, release, version, machine, domain.
         let fields = [

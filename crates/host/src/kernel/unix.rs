@@ -30,7 +30,7 @@ pub(crate) struct Names(BTreeMap<Name, Id>);
 /// The address of a socket, as bytes of a `sockaddr_un`.
 pub(crate) type Address = Vec<u8>;
 
-/// The address of a socket without a name.
+/// Returns the address of a socket without a name.
 pub(crate) fn unnamed() -> Address {
     (libc::AF_UNIX as u16).to_ne_bytes().to_vec()
 }
@@ -203,7 +203,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `listen` of a Unix socket.
+    /// Simulates `listen` for a Unix socket.
     pub(super) fn listen_unix(&mut self, id: Id, backlog: usize) -> Result<isize, Error> {
         let backlog = (backlog as u32 as usize).min(4096);
         let Some(object) = self.descriptors.get_mut(id) else {
@@ -225,7 +225,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `connect` of a Unix socket.
+    /// Simulates `connect` for a Unix socket.
     pub(super) fn connect_unix(
         &mut self,
         id: Id,

@@ -180,7 +180,7 @@ fn bodies<C: AsyncContext<Command>>(
     (Spawn::named(names.into()).watched(), make)
 }
 
-/// The body of a node's actor.
+/// Runs as the body of a node's actor.
 async fn node(
     task: Arc<Task>,
     at: usize,

@@ -120,7 +120,7 @@ fn collect<T, U: Default>(
     Ok(values)
 }
 
-/// `-` of each row.
+/// Negates the value of each row.
 pub(super) fn minus(operand: Vector<'_>) -> Result<Vector<'_>, Fault> {
     fn lane<T: Copy + Default, U: Copy + Default>(
         lane: Lane<'_, T>,

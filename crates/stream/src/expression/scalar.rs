@@ -6,7 +6,7 @@ use super::number::{Arithmetic, Numbers, Pair};
 use super::text::joined;
 use crate::Value;
 
-/// A comparison of two values.
+/// Compares two values.
 pub(super) fn compare(operator: Binary, left: &Value, right: &Value) -> Result<bool, Fault> {
     let order = match (left, right) {
         (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
@@ -40,7 +40,7 @@ pub(super) fn arithmetic(operator: Binary, left: &Value, right: &Value) -> Resul
     })
 }
 
-/// `-` of a value.
+/// Negates a value.
 pub(super) fn minus(value: &Value) -> Result<Value, Fault> {
     match value {
         Value::Float(number) => Ok(Value::Float(-number)),

@@ -27,7 +27,7 @@ pub enum Precision {
 pub struct PrecisionError(pub String);
 
 impl Precision {
-    /// Nanoseconds of one unit.
+    /// Returns the number of nanoseconds of one unit.
     pub const fn unit(self) -> i64 {
         match self {
             Precision::Nanoseconds => 1,

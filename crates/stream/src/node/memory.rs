@@ -85,7 +85,7 @@ impl Remembered {
         }
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

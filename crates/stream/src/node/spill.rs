@@ -66,7 +66,7 @@ impl Spill {
         self.waiting.is_empty()
     }
 
-    /// The number of bodies that wait on disk.
+    /// Returns the number of bodies that wait on disk.
     pub(crate) fn len(&self) -> u64 {
         self.waiting.next - self.waiting.first
     }

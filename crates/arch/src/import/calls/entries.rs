@@ -121,7 +121,7 @@ impl Search<'_> {
     }
 }
 
-/// Entries to different workloads.
+/// Returns the entries without those that have the same targets as an earlier entry.
 fn unique(entries: Vec<Entry>) -> Vec<Entry> {
     let mut known = BTreeSet::new();
     let key = |entry: &Entry| -> Vec<usize> { entry.targets.iter().map(|(to, _)| *to).collect() };

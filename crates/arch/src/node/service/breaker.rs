@@ -75,7 +75,7 @@ impl Breaker {
         }
     }
 
-    /// An attempt has ended.
+    /// Records that an attempt has ended.
     pub(super) fn record(&mut self, failed: bool, now: u64) {
         match &mut self.state {
             State::Closed => {

@@ -254,7 +254,7 @@ fn refuse(status: StatusCode, why: impl Into<String>) -> Response {
     (status, why.into()).into_response()
 }
 
-/// `POST /v1/traces`.
+/// Handles `POST /v1/traces`.
 async fn export(State(collector): State<Collector>, headers: HeaderMap, body: Bytes) -> Response {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let kind = text(header::CONTENT_TYPE).unwrap_or_default();

@@ -103,7 +103,7 @@ impl<T> Line<T> {
         self.offers.push_front(offer);
     }
 
-    /// The first offer.
+    /// Returns the first offer.
     pub(super) fn first(&self) -> Option<&Offer<T>> {
         self.offers.front()
     }

@@ -33,7 +33,7 @@ pub(super) const fn position(word: u64) -> u64 {
     word >> BITS
 }
 
-/// The word of a position, without bits.
+/// Returns the word of a position, without bits.
 #[inline]
 const fn word(position: u64) -> u64 {
     position << BITS

@@ -35,7 +35,7 @@ impl<M> OwnMessages<M> {
         self.waiting.is_empty() && self.others.is_empty()
     }
 
-    /// The messages of one actor.
+    /// Returns the messages of one actor.
     #[inline(always)]
     fn of(&mut self, actor: u32) -> &mut VecDeque<(u32, ScheduledEvent<M>)> {
         if self.actor != actor {

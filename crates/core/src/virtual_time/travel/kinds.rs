@@ -175,7 +175,7 @@ impl<M: Message> Kinds<M> {
         self
     }
 
-    /// The names of the kinds, in order.
+    /// Returns the names of the kinds, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.known.keys().copied()
     }

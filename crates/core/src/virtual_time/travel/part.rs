@@ -22,7 +22,7 @@ const TRAILER: u64 = 12;
 
 /// A part of a saved run that is stored outside memory, for example in a file.
 pub trait StoredPart: Send + Sync {
-    /// The name for messages.
+    /// Returns the name for error messages.
     fn name(&self) -> String;
 
     /// Returns the number of bytes of the part.
