@@ -34,7 +34,7 @@ pub enum Budget {
     Percentile(f64, TimeSpan),
     /// The share of requests that fail or stay unanswered, from 0 to 1, stays below this.
     Errors(f64),
-    /// All other budgets hold from this time after the last fault until the end.
+    /// The time after the last fault from which on all other budgets must hold, until the end of the run.
     Recovers(TimeSpan),
 }
 

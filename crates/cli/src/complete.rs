@@ -50,8 +50,8 @@ pub fn script(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// Returns the commands that tell fish which flags of the command and its subcommands have such values. Flags with
-/// listed values are included, because the script of clap completes them only in the same word, for example `--form=`.
+/// Returns the commands for fish with which the values of flags are completed. They include flags with a list of
+/// values, because clap's script completes these values only in the same word, for example after `--form=`.
 fn fish_flags(command: &clap::Command) -> String {
     let commands = std::iter::once(command).chain(command.get_subcommands());
     let args = commands.flat_map(clap::Command::get_arguments);

@@ -27,7 +27,7 @@ pub struct GateSummary {
     pub notes: Vec<String>,
 }
 
-/// An objective. Values are seconds, or shares of requests; without requests there are no numbers.
+/// An objective. Its values are seconds or shares of requests. They are `None` if there were no requests.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "see `Judged`, whose fields these are")]
 pub struct JudgedSummary {

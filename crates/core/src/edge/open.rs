@@ -28,7 +28,7 @@ pub fn ring<T: Send + 'static>(options: Options) -> (Sender<T>, Receiver<T>) {
     ring_weighed::<T, One>(options)
 }
 
-/// Like [`ring()`], for messages with weights.
+/// Creates an edge like [`ring()`], but for messages with weights.
 ///
 /// ```
 /// use corsair::edge::{self, Options, Weigh};
@@ -73,7 +73,7 @@ pub fn queue<T: Send + 'static>(options: Options) -> (Sender<T, Queue>, Receiver
     queue_weighed::<T, One>(options)
 }
 
-/// Like [`queue()`], for messages with weights.
+/// Creates an edge like [`queue()`], but for messages with weights.
 ///
 /// ```
 /// use corsair::edge::{self, Bytes, Options};

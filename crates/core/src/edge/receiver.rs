@@ -111,7 +111,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.in_time(received)
     }
 
-    /// Like [`recv`](Receiver::recv), but blocks the thread.
+    /// Receives a message like [`recv`](Receiver::recv), but blocks the thread.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -131,7 +131,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Like [`recv_blocking`](Receiver::recv_blocking), with a time-out.
+    /// Receives a message like [`recv_blocking`](Receiver::recv_blocking), but with a time-out.
     ///
     /// # Errors
     /// [`RecvTimeoutError::TimedOut`] if no message arrived in time; [`RecvTimeoutError::Closed`] or
@@ -236,7 +236,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Like [`recv_many`](Receiver::recv_many), but blocks the thread.
+    /// Receives messages like [`recv_many`](Receiver::recv_many), but blocks the thread.
     ///
     /// ```
     /// use corsair::edge::{self, Options};

@@ -94,8 +94,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// Like [`send`](Sender::send), but returns the message once `limit` is ready. The limit is any future,
-    /// for example a timer of the runtime.
+    /// Sends a message like [`send`](Sender::send), but returns the message when `limit` is ready before the message is
+    /// sent. The limit is any future, for example a timer of the runtime.
     ///
     /// # Errors
     /// [`SendTimeoutError::TimedOut`] if the limit was ready before the edge had capacity,
@@ -133,7 +133,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         .await
     }
 
-    /// Like [`send`](Sender::send), but blocks the thread.
+    /// Sends a message like [`send`](Sender::send), but blocks the thread.
     ///
     /// # Errors
     /// [`Aborted`] with the message, when the edge has ended.
@@ -158,7 +158,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// Like [`send_blocking`](Sender::send_blocking), with a time-out.
+    /// Sends a message like [`send_blocking`](Sender::send_blocking), but with a time-out.
     ///
     /// # Errors
     /// [`SendTimeoutError::TimedOut`] if the edge had no capacity in time, [`SendTimeoutError::Aborted`] when it has
@@ -231,7 +231,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         poll_fn(|context| waiting.poll(context)).await
     }
 
-    /// Like [`send_all`](Sender::send_all), but blocks the thread.
+    /// Sends messages like [`send_all`](Sender::send_all), but blocks the thread.
     ///
     /// # Errors
     /// See [`send_all`](Sender::send_all).

@@ -43,22 +43,23 @@ impl Progress {
             .is_ok()
     }
 
-    /// Called by a worker: true if it may run the work, false if the work was taken back.
+    /// A worker calls this before it runs the work. Returns false if the caller has taken the work back.
     pub(super) fn begin(&self) -> bool {
         self.step(OFFERED, BEGUN)
     }
 
-    /// Called by the caller: true if no worker has begun the work or will begin it.
+    /// The caller calls this to take the work back. Returns true if no worker has begun the work; then none will begin
+    /// it.
     pub(super) fn take_back(&self) -> bool {
         self.step(OFFERED, TAKEN_BACK)
     }
 
-    /// Called by the worker that has run the work: true if the caller sleeps or is about to sleep.
+    /// The worker calls this when it has run the work. Returns true if the caller sleeps or is about to sleep.
     pub(super) fn finish(&self) -> bool {
         self.0.swap(OVER, Ordering::AcqRel) == AWAITED
     }
 
-    /// Called by the caller before it sleeps: false if the work is done.
+    /// The caller calls this before it sleeps. Returns false if the work is done.
     pub(super) fn wait(&self) -> bool {
         self.step(BEGUN, AWAITED) || !self.is_over()
     }

@@ -81,7 +81,7 @@ struct HalfJob<B, RB> {
 
 /// The outcome of a second half.
 enum Second {
-    /// No other worker has begun the half or will begin it, so the fork's own worker runs it.
+    /// No other worker has begun the half, and none will begin it. So the worker of the fork runs the half.
     Mine,
     /// Another worker has run the half; the result is stored in it.
     Over,

@@ -52,7 +52,8 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    /// Creates a list that is not usable yet; call [`Offers::settle`] in its final place.
+    /// Creates a list. Before the list is used, it must be moved to its final place, and [`Offers::settle`] must be
+    /// called there.
     pub(super) fn new() -> Offers {
         unsafe fn never(_: *const Offer, _: &Worker) -> NonNull<Job> {
             unreachable!("the anchor of a list of offers is never handed out")

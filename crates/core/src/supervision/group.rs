@@ -183,7 +183,7 @@ impl<C> Supervisor<C> {
     /// Supervises the children until every child has returned, or `code` returns [`Flow::Stop`]. When this method
     /// returns, no child is running. If the supervisor is stopped, or `code` panics, its children are stopped as well.
     ///
-    /// A child's code begins one smallest latency after the child starts.
+    /// A child's code begins later than the child itself, by the smallest latency.
     ///
     /// `code` is called for each start, and for every event that does not concern the supervisor itself, with
     /// the children's addresses in the order in which they were added. Messages to the address of an ended
@@ -267,8 +267,8 @@ impl<C> Supervisor<C> {
 
 /// The body of a child. It returns at once if its supervisor ended before it learned the child's address.
 ///
-/// The child checks for this one smallest latency after its start, and so in a later window; the result is then equal
-/// for any number of workers.
+/// The child checks for this after the smallest latency, and so in a later window than its start. Then the result is
+/// equal for any number of workers.
 async fn begin<M: Message, C: AsyncContext<M>>(
     mut cx: C,
     start: Arc<Mutex<Start>>,

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 pub(super) struct Block {
     /// The bytes that have not been freed, including those that were never allocated.
     bytes: AtomicUsize,
-    /// The memory, freed with the last piece.
+    /// The memory of the block, which is freed when its last piece is freed.
     _memory: Memory,
 }
 

@@ -339,7 +339,7 @@ impl<M> Buffer<M> {
         drop(ManuallyDrop::into_inner(this).into_free_chunks());
     }
 
-    /// Returns the memory of a buffer whose events have been moved out.
+    /// Converts a buffer whose events have been moved out to its free memory.
     pub(super) fn into_free_chunks(mut self) -> FreeChunks<M> {
         FreeChunks {
             first: std::mem::replace(&mut self.first, null_mut()),

@@ -279,8 +279,8 @@ impl<M> Order<M> {
         order.extend(keys.iter().map(|&key| events[key as u32 as usize]));
     }
 
-    /// Handles the usual window of one sender that addresses its receivers in turn: almost all events are in order. The
-    /// remaining events, such as that sender's timers, are merged.
+    /// Arranges the events of a frequent kind of window: one sender has addressed its receivers in the order of their
+    /// addresses, so almost all events are in order. The remaining events, such as timers of the sender, are merged.
     fn merge(&mut self) -> &[*mut StoredEvent<M>] {
         // SAFETY: the events have not been moved out.
         let order = |event: *mut StoredEvent<M>| unsafe { (*event).label.order() };

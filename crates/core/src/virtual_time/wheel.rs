@@ -45,7 +45,7 @@ impl<T: Due> Slot<T> {
         self.last.push(entry);
     }
 
-    /// Adds an entry when the slot has no free memory.
+    /// Adds an entry to a slot whose memory is full.
     #[cold]
     #[inline(never)]
     fn push_slowly(&mut self, entry: T, spare: &mut Spare<T>) {

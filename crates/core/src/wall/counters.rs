@@ -133,7 +133,7 @@ impl Counters {
             .add(|shard| &shard.done[epoch as usize & 1], 1, Release);
     }
 
-    /// Records that an actor begins to wait only for messages.
+    /// Records that an actor begins to wait and that only messages can wake it.
     #[inline]
     pub(crate) fn idle(&self) {
         self.mine().add(|shard| &shard.idle, 1, Release);

@@ -157,7 +157,7 @@ impl Hosts {
         first
     }
 
-    /// Replaces the names by which routes, policies and entry points mean hosts.
+    /// Replaces the names with which routes, policies and entry points refer to hosts.
     fn replace_names(&self, system: &mut System) {
         let replace =
             |host: &mut String| *host = self.find(host, "").unwrap_or(std::mem::take(host));

@@ -79,7 +79,7 @@ impl Calling {
 /// The bits of a tag that contain the number of the attempt.
 const ATTEMPTS: u32 = (1 << ATTEMPT_BITS) - 1;
 
-/// Returns the bit of an attempt in its call.
+/// Returns the bit that stands for an attempt among the attempts of its call.
 fn bit(tag: u32) -> u32 {
     1 << (tag & ATTEMPTS)
 }

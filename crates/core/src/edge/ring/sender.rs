@@ -31,7 +31,7 @@ pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     /// The number of messages that may be put from `tail` on before the head must be read again. These messages fit
     /// into the ring and do not exceed the high-water mark, so the mark need not be updated. 0 with a limit by weight.
     limit: u64,
-    /// The high-water mark; without statistics, the largest number.
+    /// The high-water mark. Without statistics, it is the largest number.
     mark: u64,
     /// The weights of buffered messages; `None` without a limit by weight.
     load: Option<Box<Load>>,

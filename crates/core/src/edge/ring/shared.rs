@@ -207,7 +207,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         Err(IsAborted)
     }
 
-    /// Advances the head from `seen`, with `drop_oldest`, where no sender waits. Returns false if the head has changed.
+    /// Advances the head from `seen`, for the policy `drop_oldest`, with which no sender waits. Returns false if the
+    /// head has changed.
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
         debug_assert_eq!(seen & WAITS, 0, "no sender waits for capacity");
         self.head

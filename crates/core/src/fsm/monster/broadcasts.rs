@@ -57,7 +57,7 @@ impl Share {
     }
 }
 
-/// A name, two random other pirates as buddies, and a share.
+/// The messages that introduce a pirate: its name, two random other pirates as buddies, and its share.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Introduction {
@@ -103,7 +103,7 @@ pub(super) trait Broadcast {
     fn send_to<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
 }
 
-/// Implements [`Broadcast`], with sends by kind if the feature for kinds is on.
+/// Implements [`Broadcast`]. With the feature `serde`, the implementation sends by kind.
 macro_rules! broadcasts {
     ($($broadcast:ident $count:literal $name:literal)*) => {$(
         #[cfg(feature = "serde")]

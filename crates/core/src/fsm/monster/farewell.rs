@@ -163,7 +163,7 @@ impl Farewell {
         self.tally.goodbyes + at_once(pirates) < self.asked
     }
 
-    /// Waits for answers until no further ones can arrive; all goodbyes have been sent.
+    /// Waits for answers until no further answer can arrive. At this time all goodbyes have been sent.
     #[inline]
     fn take_in_the_last(&mut self) -> Wait {
         if self.tally.is_complete() {

@@ -36,7 +36,7 @@ impl<M: Message> Copy for ShardPointers<M> {}
 pub(super) struct PendingWindows {
     /// The first window with events other than messages sent to the shard's own actors while the queues are joined.
     pub(super) later: u64,
-    /// True if that window has only timers, including timers of later windows.
+    /// True if the window `later` has only timers, including timers of later windows.
     pub(super) only_timers: bool,
     /// The first window for which the shard has any event.
     pub(super) next: u64,

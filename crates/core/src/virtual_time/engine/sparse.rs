@@ -170,8 +170,8 @@ struct WindowResult {
     concerns_all: bool,
 }
 
-/// Runs windows of one shard before `until`, when other shards have events, as long as it sends nothing to
-/// other shards.
+/// Runs windows of one shard, up to the window `until`, in which another shard has an event. Stops earlier if the shard
+/// sends an event to another shard.
 ///
 /// # Safety
 /// As for [`run_sparse`]; the shard's next window is before `until`.

@@ -49,9 +49,9 @@ pub(in super::super) struct Window {
     pub(in super::super) number: u64,
     /// The start of the window.
     pub(in super::super) base: u64,
-    /// The start of the next window, or the end of time.
+    /// The start of the next window, or the largest time.
     pub(in super::super) end: u64,
-    /// The first time beyond the ring of windows; at most the end of time.
+    /// The first time after the ring of windows; at most the largest time.
     pub(in super::super) ring_end: u64,
     /// Events after this time do not happen.
     pub(in super::super) limit: u64,

@@ -27,8 +27,8 @@ pub(super) struct JoinOperator {
     tolerance: i64,
     inputs: usize,
     groups: Series<WaitingPoints>,
-    /// Waiting points, the oldest first: group, time, input and number. Removed points stay on the list until they
-    /// are the majority.
+    /// Waiting points, the oldest first: group, time, input and number. Points that have been removed stay in the list
+    /// until they are more than half of it.
     order: VecDeque<(Arc<Group>, i64, u32, u64)>,
     waiting: usize,
     next: u64,

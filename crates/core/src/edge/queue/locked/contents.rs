@@ -88,7 +88,7 @@ impl<T> Contents<T> {
         (self.messages.len(), self.capacity)
     }
 
-    /// The number of the first offer that still waits in the line.
+    /// Returns the number of the first offer that is still in the line.
     #[inline]
     pub(super) fn decided(&self) -> u64 {
         self.line.decided()
