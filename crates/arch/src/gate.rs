@@ -59,7 +59,7 @@ pub struct GateRules {
 }
 
 impl GateRules {
-    /// At most 32 runs, and an error probability of 5 %.
+    /// Creates rules with at most 32 runs and an error probability of 5 %.
     pub fn new(slos: Vec<Slo>) -> GateRules {
         GateRules {
             slos,
@@ -69,7 +69,7 @@ impl GateRules {
         }
     }
 
-    /// The numbers of runs after which objectives are judged.
+    /// Returns the numbers of runs after which the objectives are judged.
     fn looks(&self) -> Vec<usize> {
         let doubling = std::iter::successors(Some(FIRST_LOOK), |runs| runs.checked_mul(2));
         let mut looks: Vec<usize> = doubling.take_while(|runs| *runs < self.most_runs).collect();

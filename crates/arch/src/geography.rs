@@ -38,7 +38,7 @@ impl Zone {
         zone: None,
     };
 
-    /// The name of the region, or `*` outside all regions.
+    /// Returns the name of the region, or `*` outside all regions.
     ///
     /// # Panics
     /// If `places` does not have the region.

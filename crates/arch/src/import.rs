@@ -87,7 +87,7 @@ pub struct ImportOptions {
 }
 
 impl Default for ImportOptions {
-    /// By default 2 ms of work, 50 requests per second, and no traces.
+    /// Returns options with 2 ms of work, 50 requests per second and no traces.
     fn default() -> Self {
         ImportOptions {
             name: "imported".to_owned(),

@@ -33,9 +33,9 @@ pub struct EdgeState {
 /// The measurements of a group in an interval. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// The start and end of the interval.
+    /// The start of the interval.
     pub from: f64,
-    /// See `from`.
+    /// The end of the interval.
     pub to: f64,
     /// Requests per second.
     pub rate: f64,

@@ -55,7 +55,7 @@ impl Package {
         Package::Eureka,
     ];
 
-    /// Returns the name in definitions, graphs and flows.
+    /// Returns the package's name in definitions, graphs and flows.
     pub const fn name(self) -> &'static str {
         match self {
             Package::Eureka => "eureka",

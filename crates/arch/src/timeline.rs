@@ -255,15 +255,15 @@ impl Track {
         }
     }
 
-    /// The slice that contains a time. Times after the end of the load belong to the last slice.
+    /// Returns the slice that contains a time. Times after the end of the load belong to the last slice.
     fn slice(&mut self, at: u64) -> Option<&mut Slice> {
         let after = at.checked_sub(self.begins)? / self.interval;
         let last = self.slices.len().checked_sub(1)?;
         self.slices.get_mut((after as usize).min(last))
     }
 
-    /// Records a request that arrived at `came` and was answered after `lasted` nanoseconds; `None` if it was not
-    /// answered.
+    /// Records a request that arrived at `came` and was answered after `lasted` nanoseconds. `lasted` is `None` if the
+    /// request was not answered.
     pub(crate) fn request(&mut self, came: u64, lasted: Option<u64>, failed: bool) {
         if let Some(slice) = self.slice(came) {
             slice.requests += 1;

@@ -238,7 +238,7 @@ impl Topology {
         self.instances.is_empty()
     }
 
-    /// The service of an instance.
+    /// Returns the service of an instance.
     ///
     /// # Panics
     /// If there is no such instance.

@@ -20,7 +20,7 @@ pub(crate) struct DataAccess {
 }
 
 impl DataAccess {
-    /// The routes to a package: cache, volume, ring, store, data access.
+    /// Returns the routes to a package: cache, volume, ring, store or data access.
     pub(super) fn routes(&mut self, package: Package) -> &mut Routes {
         let kind = match package {
             Package::Cache => 0,

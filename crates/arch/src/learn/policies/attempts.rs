@@ -38,7 +38,7 @@ struct Attempt {
 enum Follows {
     /// No earlier attempt.
     Nothing,
-    /// It begins after the end of this attempt.
+    /// The attempt begins after the end of this earlier attempt.
     After(usize),
     /// It begins while this attempt is in flight.
     During(usize),
