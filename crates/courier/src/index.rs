@@ -59,10 +59,10 @@ pub(crate) const CACHE: usize = 128 << 20;
 
 /// The effects of applied entries, besides the answers to their submitters.
 pub(crate) trait Effects: Send + 'static {
-    /// Called with durable messages that are in the queues of their recipients.
+    /// Delivers durable messages that are in the queues of their recipients.
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>);
 
-    /// Called at the end of a user's session.
+    /// Handles the end of a user's session.
     fn session_closed(&mut self, user: UserId, session: SessionId);
 
     /// A conversation has a new title or other members; these users are notified.
@@ -80,10 +80,10 @@ pub(crate) struct Index {
     progress: Arc<Progress>,
     tails: Tails,
     wanted: Sender<ApplierRequest>,
-    /// Held by a compaction, so that only one runs at a time.
+    /// A lock that a compaction holds, so that only one compaction runs at a time.
     compacting: Arc<tokio::sync::Mutex<()>>,
     applied: watch::Receiver<u64>,
-    /// The channel is closed when the thread ends.
+    /// A channel that is closed when the thread ends.
     running: watch::Receiver<()>,
 }
 
@@ -318,7 +318,7 @@ impl OpenedIndex {
     }
 
     /// Records which log the index belongs to, once that log is on disk. If the log is lost before the index has
-    /// applied any of it, the next start detects it.
+    /// applied any of its entries, the next start detects the loss.
     ///
     /// # Errors
     /// If the index cannot be written.
@@ -490,7 +490,7 @@ impl Index {
         self.read_committed(read).await
     }
 
-    /// Like [`Index::read`], without a commit: the last applied changes may be missing.
+    /// Reads like [`Index::read`], but without a commit: the last applied changes may be missing.
     pub async fn read_committed<T: Send + 'static>(
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error> + Send + 'static,

@@ -13,12 +13,13 @@ use std::time::Duration;
 
 /// The virtual time of a step.
 const STEP: Duration = Duration::from_millis(1);
-/// The steps after which a host that makes no call is given up.
+/// The maximum number of steps that are run until a host sends or receives a packet.
 const MOST_STEPS: u32 = 10_000;
 /// The lines of a host's log that its panel shows.
 const LINES: usize = 20;
 
-/// Creates a fault of a host; the others are those from which a partition separates it.
+/// A function that creates a fault of a host. The second argument has the hosts from which a partition separates this
+/// host.
 type MakeFault = fn(&HostId, &[HostId]) -> Fault;
 
 /// A simulation of hosts that a session controls.
@@ -70,7 +71,7 @@ pub fn serve(
 }
 
 impl Hosts<'_> {
-    /// Returns the hosts that a command is for: one by its name, or all of a group.
+    /// Returns the hosts that a command affects: one host by its name, or all hosts of a group.
     fn targets(&self, who: &str) -> Result<Vec<HostId>, String> {
         let named = |name: &str| name == who || who == "all" || group(name) == who;
         let found: Vec<HostId> = self

@@ -81,7 +81,7 @@ pub(crate) struct Wait {
 pub(crate) enum On {
     /// Only the passage of time.
     Time,
-    /// A wake-up of the word at an address, for any bit of a bit set.
+    /// A wake-up of the futex at this address, if the wake-up has any bit of this set.
     Futex(usize, u32),
     /// A change of any of the objects.
     Objects(Vec<Id>),

@@ -71,7 +71,7 @@ pub(crate) struct Uplink {
 }
 
 impl Uplink {
-    /// The record of this host.
+    /// Returns the record of this host.
     pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
         self.records[self.host]
             .lock()

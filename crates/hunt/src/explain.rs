@@ -1,5 +1,5 @@
-//! Explains a failure: its messages as a sequence (Lamport) diagram, in text and as SVG, the faults that are
-//! necessary for it, and the first step at which it differs from a run that passes.
+//! Explains a failure. An explanation has the messages of the run as a sequence (Lamport) diagram, in text and as SVG;
+//! the faults that are necessary for the failure; and the first step at which the run differs from a run that passes.
 
 use crate::{Failure, FaultPlan, HuntError, Subject};
 use corsair::picture::{self, BAD, FAINT, INK, NORMAL, PAPER, RULE};

@@ -85,7 +85,7 @@ pub struct Guarded<P: Program> {
 }
 
 impl<P: Program> Guarded<P> {
-    /// Wraps a program, without invariants at first.
+    /// Wraps a program. The result has no invariants yet.
     pub fn new(program: Arc<P>) -> Guarded<P> {
         Guarded {
             program,

@@ -30,15 +30,15 @@ pub enum Input<M> {
 /// A node of a [`Program`](crate::Program). A crash drops it; the restarted node is a new value
 /// with the same [`Machine`].
 pub trait Node<M: Message>: Send + 'static {
-    /// Called at the beginning and after each crash; durable state is on the machine's disk.
+    /// Starts the node, at the beginning and after each crash. The durable state is on the machine's disk.
     fn boot<C: Context<M>>(&mut self, cx: &mut C, machine: &mut Machine);
 
     /// Handles a message or a timer.
     fn on<C: Context<M>>(&mut self, input: Input<M>, cx: &mut C, machine: &mut Machine);
 
-    /// Returns a number for the state, from which a search computes its coverage: the joint states
-    /// of nodes. It should have few values, such as a role, and must not contain a counter that
-    /// only grows.
+    /// Returns a number for the state. A search computes its coverage (the joint states of the nodes) from these
+    /// numbers. There should be few values, for example one for each role. The number must not contain a counter that
+    /// only increases.
     fn state(&self) -> u64 {
         0
     }
@@ -63,7 +63,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// True in the liveness phase: faults have stopped for good.
+    /// True in the liveness phase, in which no more faults happen.
     pub fn is_calm<M: Message, C: Context<M>>(&self, cx: &C) -> bool {
         cx.now() >= self.calm
     }

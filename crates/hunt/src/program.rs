@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Nodes that run together, with an observer.
 pub trait Program: Send + Sync + 'static {
-    /// The type of messages. [`Message::duplicate`] decides whether messages can arrive twice.
+    /// The type of messages. [`Message::duplicate`] determines whether messages can arrive twice.
     type Message: Message + Clone;
     /// The type of the nodes.
     type Node: Node<Self::Message>;
@@ -34,7 +34,7 @@ pub trait Program: Send + Sync + 'static {
     fn observer(&self) -> Self::Observer;
 }
 
-/// The parent of all nodes. Messages that nodes send to it are not lost or duplicated, but take
+/// The parent of all nodes. Messages that nodes send to the observer are neither lost nor duplicated, but they take
 /// time and may overtake each other.
 pub trait Observer<M: Message>: Send + 'static {
     /// Handles the report of a node.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 /// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Hunt {
-    /// The seed from which everything is drawn. The result does not depend on the number of
-    /// threads, unless the time runs out.
+    /// The seed from which all random choices are drawn. The result does not depend on the number of threads, unless
+    /// the time limit is reached.
     pub seed: u64,
     /// The maximum number of runs.
     pub runs: u64,
@@ -74,7 +74,7 @@ pub fn hunt(subject: &dyn Subject, hunt: &Hunt) -> Result<Hunted, HuntError> {
     hunt_with(subject, hunt, |_| {})
 }
 
-/// Like [`hunt()`], but calls `progress` after every 32 runs with the results so far.
+/// Searches like [`hunt()`], but calls `progress` after every 32 runs with the results so far.
 ///
 /// # Errors
 /// If a run cannot be completed.

@@ -1,4 +1,5 @@
-//! The contents of a task's edges: batches, which select rows of shared blocks, and windows of batches.
+//! The contents of a task's edges: batches and windows. A batch selects rows of a shared block; a window consists of
+//! batches.
 
 use crate::block::{Block, Column, Data, Words};
 use std::sync::Arc;
@@ -23,8 +24,8 @@ pub enum Rows {
     List(Arc<[u32]>),
 }
 
-/// The group of points: the values of the tags by which they are grouped, by name. Points that were never grouped have
-/// no tags here.
+/// A group of points: the names and values of the tags by which the points are grouped. The group of points that were
+/// never grouped has no tags.
 #[derive(
     Clone,
     Debug,
@@ -40,7 +41,7 @@ pub enum Rows {
 pub struct Group {
     /// Names and values, ordered by name; a missing tag has the empty value.
     pub tags: Vec<(Arc<str>, Arc<str>)>,
-    /// The points' measurement, if they are grouped by it.
+    /// The measurement of the points, if they are grouped by measurement.
     pub measurement: Option<Arc<str>>,
 }
 

@@ -1,9 +1,9 @@
 //! Checkpoints: the states of all nodes at one position in the sequence of writes, taken while tasks run.
 //!
 //! A [`Barrier`] passes over every edge of every task, between the points of two writes (Chandy and Lamport,
-//! "Distributed Snapshots", 1985; aligned, as in Flink). A node that has received it from all of its inputs reports its
-//! state and passes the barrier on. Until then, elements behind the barrier wait. So the reported states contain
-//! exactly the points before the barrier.
+//! "Distributed Snapshots", 1985; aligned, as in Flink). When a node has received the barrier from all of its inputs,
+//! it reports its state and passes the barrier on. Until then, elements that arrive after the barrier wait. So the
+//! reported states contain exactly the points before the barrier.
 
 use crate::node::State;
 use parking_lot::Mutex;
@@ -24,7 +24,8 @@ struct Collecting {
 }
 
 impl Barrier {
-    /// Creates a barrier, and a receiver of the reports, which arrive when it has passed everywhere.
+    /// Creates a barrier and a receiver. The receiver gets the reports of all nodes when the barrier has passed all
+    /// edges.
     pub(crate) fn new() -> (Barrier, oneshot::Receiver<Vec<Reported>>) {
         let (complete, reports) = oneshot::channel();
         let barrier = Barrier(Arc::new(Collecting {

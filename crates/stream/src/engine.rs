@@ -1,14 +1,14 @@
 //! Runs tasks: every node of a task is an actor, and every arrow an edge.
 //!
-//! An engine is one run of the core, on its own thread. Its root actor starts the nodes of tasks and learns when they
-//! end. Writes do not pass through any actor: the caller of [`Engine::write`] parses the lines, looks up which tasks
-//! take them, and puts a batch on the first edge of each.
+//! An engine is one run of the core, on its own thread. The root actor starts the nodes of tasks and is notified when
+//! they end. Writes do not pass through any actor: the caller of [`Engine::write`] parses the lines, looks up the tasks
+//! that take them, and puts a batch on the first edge of each task.
 //!
 //! **Nothing accepted is lost.** When a write is answered, its points are on the edges of all tasks that take them.
 //! [`Engine::close`] accepts no further writes, and returns when all points have been processed. [`Engine::suspend`]
-//! does the same within a deadline, and saves the rest. With a write-ahead log ([`Engine::open_log`]) this also holds
-//! after a crash. Only [`Engine::delete`], a task's overflow policy and the limits in [`EngineOptions`] drop points,
-//! and dropped points are counted.
+//! does the same within a deadline, and saves the points that have not been processed. With a write-ahead log
+//! ([`Engine::open_log`]) this also holds after a crash. Only [`Engine::delete`], a task's overflow policy and the
+//! limits in [`EngineOptions`] drop points, and dropped points are counted.
 
 mod actors;
 mod checkpointing;
@@ -319,8 +319,8 @@ impl Engine {
         tasks.get(name).map(|task| task.origin.created)
     }
 
-    /// Deletes a task: the contents of its edges are dropped, and it gets no more points. Returns when all its nodes
-    /// have ended; a request of an `http_post` node may take longer.
+    /// Deletes a task: the contents of its edges are dropped, and the task gets no more points. Returns when all nodes
+    /// of the task have ended; a request of an `http_post` node may take longer.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
@@ -431,12 +431,12 @@ impl Engine {
         drop(permits);
     }
 
-    /// Closes the engine for writes, and stops: points on the edges are processed, but points in incomplete
-    /// windows stay there. Undelivered output at the deadline, for example of a hung receiver, is saved with
-    /// them.
+    /// Closes the engine for writes, and stops it. Points on the edges are processed, but points in incomplete windows
+    /// stay there and are saved. Output that has not been delivered by the deadline, for example because a receiver
+    /// hangs, is saved too.
     ///
-    /// Pass the result to [`Engine::restore`]. After the deadline it takes as long as nodes need for the contents of
-    /// their edges.
+    /// Pass the result to [`Engine::restore`]. After the deadline, the call still waits until nodes have processed the
+    /// contents of their edges.
     pub async fn suspend(&self, deadline: Duration) -> EngineSnapshot {
         let shared = &self.shared;
         shared.suspended.store(true, Ordering::SeqCst);

@@ -1,8 +1,9 @@
-//! Writes that have not settled, because a node, edge or sink still has points of these writes.
+//! Counts writes that have not settled. A write has settled when no node, edge or sink has points of the write any
+//! more.
 //!
-//! Every write has a [`PendingWrite`], a token that all data derived from its points carries. Whatever ends the path of
-//! a point (a node without followers, an abort, or a full edge) drops its token; a write has settled when the last
-//! token is dropped. Nothing is counted per point or per edge.
+//! Every write has a [`PendingWrite`], a token that all data derived from its points carries. When the path of a point
+//! ends (at a node without followers, by an abort, or at a full edge), the token of the point is dropped. A write has
+//! settled when the last token is dropped. So nothing needs to be counted per point or per edge.
 
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;

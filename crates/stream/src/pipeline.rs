@@ -38,8 +38,9 @@ pub(crate) use writer::{Field, Text, Time, Writer};
 
 use std::sync::Arc;
 
-/// A valid graph of nodes: it has no cycle, every node except `from` has its inputs, and windows and points only reach
-/// nodes that accept them. Made by [`Pipeline::build`], or from text by [`language::parse`](crate::language::parse).
+/// A valid graph of nodes. It has no cycle, every node except `from` has its inputs, and windows and points reach only
+/// nodes that accept them. [`Pipeline::build`] creates a pipeline, and [`language::parse`](crate::language::parse)
+/// creates one from text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
     /// The nodes, in an order in which every node follows its inputs.

@@ -1,5 +1,5 @@
-//! A session controls a simulation: it advances, pauses and rewinds it, answers queries about it, and applies commands.
-//! The commands are a list that can be saved and replayed to the same bits.
+//! A session controls a simulation: it advances, pauses and rewinds the simulation, answers queries, and applies
+//! commands. The commands form a list that can be saved. A replay of this list gives a bit-identical result.
 //!
 //! The session runs on the thread that calls [`Session::run`]; a [`Handle`] talks to it through a bounded channel. A
 //! frame is published at most every 50 ms, and replaces the previous one even if nobody has read it. So a slow viewer
@@ -208,8 +208,9 @@ impl<W: World> Session<W> {
         self.world
     }
 
-    /// Handles the requests that are waiting, then runs for at most some ten milliseconds if the run is playing, and
-    /// publishes. Returns how long a caller that has no thread for [`Session::run`] may wait before the next turn.
+    /// Handles the waiting requests. If the run is playing, runs for about ten milliseconds at most. Then publishes the
+    /// state. This method is for a caller that has no thread for [`Session::run`]; the result is the time that the
+    /// caller may wait before the next turn.
     pub fn turn(&mut self) -> Duration {
         while let Ok(request) = self.asked.try_recv() {
             self.reply(request);

@@ -1,8 +1,8 @@
 //! The queue of every user, which maps sequence numbers to messages.
 //!
 //! A queue is a list of *ranges*: consecutive messages of one conversation. A message that continues the last range of
-//! a user extends it, which increments a counter in memory and needs no row. So a message to a conversation of
-//! thousands does not cost a row for each member. The last range of a user is written when it is complete, and at a
+//! a user only extends this range: it increments a counter in memory and needs no row. So a message to a conversation
+//! of thousands does not cost a row for each member. The last range of a user is written when it is complete, and at a
 //! checkpoint; until then readers use [`Tails`].
 
 use super::row::{decode, encode};
@@ -35,7 +35,7 @@ pub(super) struct QueueRange {
     pub own: u64,
 }
 
-/// The bits of a row's count; the bits above contain [`QueueRange::own`].
+/// The number of bits for a row's count. The bits above them contain [`QueueRange::own`].
 const COUNT_BITS: u32 = 32;
 
 impl QueueRange {
@@ -382,8 +382,8 @@ pub(super) fn visit(
 /// Calls `visit` with every range in a user's queue after a sequence number, in order, until it returns `false`. The
 /// second argument is the first sequence number of the range that follows the given one.
 ///
-/// The cached tail may be older or newer than the transaction. Ranges that only one of them has are visited
-/// if nothing before them is missing; otherwise the queue ends there for now.
+/// The cached tail may be older or newer than the transaction. A range that only the cache or only the transaction has
+/// is visited if no message before the range is missing. Otherwise the visit ends before that range.
 pub(super) fn visit_runs(
     txn: &ReadTransaction,
     user: UserId,

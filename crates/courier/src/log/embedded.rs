@@ -1,12 +1,12 @@
 //! The log of a single node: files that one thread appends to.
 //!
 //! **Group commit.** The thread takes all waiting commands, writes them, and makes them durable with one `fdatasync`;
-//! commands that arrive during the write form the next group. So a single command waits for one sync, and under load
-//! one sync serves all commands that arrived during the previous one. A single command does not wait for others.
+//! commands that arrive during the write form the next group. So a single command waits for one sync and not for other
+//! commands. Under load one sync serves all commands that arrived during the previous sync.
 //!
 //! A group is one record of a [`Journal`], which holds the entries that the index may not have on disk yet. The log has
-//! an identity, which the index stores, so another log, or an empty one, is not mistaken for the log of the index. The
-//! index is opened first, and keeps other processes out.
+//! an identity, and the index stores it. So another log, or an empty one, is not mistaken for the log of the index. The
+//! index is opened first, and its lock excludes other processes.
 
 mod before;
 
@@ -145,8 +145,9 @@ impl OpenedLog {
         self.last
     }
 
-    /// Starts the log. It feeds the entries that the index does not have yet, then submitted ones, and counts
-    /// the groups that become durable. The thread ends when the log is closed or dropped.
+    /// Starts the thread of the log. The thread sends the entries that the index does not have yet to the feed, and
+    /// then the submitted entries. It counts the groups that become durable. The thread ends when the log is closed or
+    /// dropped.
     pub fn start(
         self,
         feed: Feed,
@@ -201,8 +202,8 @@ impl OpenedLog {
     }
 }
 
-/// A bit that is set in the identity of an embedded log. It is clear in the identity of a NATS stream, which is a time.
-/// Logs of earlier versions may lack it.
+/// A bit that is set in the identity of an embedded log. The bit is clear in the identity of a NATS stream, because
+/// that identity is a time. The bit may also be clear in logs of earlier versions.
 const OWN: u64 = 1 << 63;
 
 /// True if the identity certainly belongs to an embedded log.

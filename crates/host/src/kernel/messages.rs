@@ -166,7 +166,7 @@ impl Kernel {
         }))
     }
 
-    /// `write`, `send` and similar calls.
+    /// Simulates `write`, `send` and similar calls.
     pub(super) fn write(
         &mut self,
         fd: usize,

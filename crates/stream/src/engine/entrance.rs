@@ -84,15 +84,15 @@ impl Entrance {
         self.since.load(Ordering::Relaxed)
     }
 
-    /// True if more elements may be given: few are waiting, and the task is within its memory limit. For a task that
-    /// drops points it is always true.
+    /// True if more elements may be passed: few elements are waiting, and the task is within its memory limit. For a
+    /// task that drops points, the result is always true.
     pub(super) fn has_room(&self) -> bool {
         self.overflow != Overflow::Block
             || (self.held.load(Ordering::Relaxed) < self.limit
                 && self.line.lock().waiting.len() < WAITING)
     }
 
-    /// Gives points to the task. Does nothing if it has ended.
+    /// Passes points to the task. Does nothing if the task has ended.
     pub(super) fn give(
         self: &Arc<Self>,
         flow: Flow,
@@ -115,12 +115,12 @@ impl Entrance {
         );
     }
 
-    /// Puts a barrier behind all elements that were given to the task.
+    /// Puts a barrier after all elements that were passed to the task.
     pub(super) fn give_barrier(self: &Arc<Self>, barrier: Barrier, io: &Handle) {
         self.put(Element::Barrier(barrier), io);
     }
 
-    /// Puts an element on the edge, or behind the waiting elements.
+    /// Puts an element on the edge, or after the waiting elements.
     fn put(self: &Arc<Self>, parcel: Element, io: &Handle) {
         let mut line = self.line.lock();
         let edge = match &mut line.end {

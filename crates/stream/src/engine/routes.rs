@@ -1,8 +1,8 @@
 //! Routes: the tasks that take the points of a database, policy and measurement.
 //!
-//! A `from` may leave each of the three open, so there are eight shapes. Looking up the tasks for one measurement takes
-//! a hash look-up for each shape in use, whatever the number of tasks, and is done once per measurement of a write, so
-//! a task that does not match costs nothing per point. Tasks that take any measurement are looked up once per write.
+//! A `from` may leave out each of these three keys, so there are eight shapes. The tasks are looked up once for each
+//! measurement of a write. This takes one hash look-up for each shape in use, for any number of tasks. So a task that
+//! does not match costs nothing per point. Tasks that take any measurement are looked up once per write.
 
 use super::entrance::Entrance;
 use super::task::Task;

@@ -1,8 +1,8 @@
 //! Writes: lines become batches, which are sent on the edges of the tasks that take them.
 //!
-//! Lines are parsed; then the write waits until all tasks that take its points have capacity. An engine with a
-//! [log](super::write_log) then logs it. Finally all points are given to all tasks at once, without waiting. So a
-//! refused write gives nothing to any task, and a cancelled write gives either all points to all tasks or nothing.
+//! First the lines are parsed. Then the write waits until all tasks that take its points have capacity. An engine with
+//! a [log](super::write_log) then logs the write. Finally all points are passed to all tasks at once, without waiting.
+//! So no task gets points of a refused write, and a cancelled write has passed either all points to all tasks, or none.
 
 use super::entrance::Entrance;
 use super::write_log::{self, Submission};
@@ -64,7 +64,7 @@ pub enum WriteError {
         /// The maximum number of concurrent writes.
         limit: usize,
     },
-    /// A task that takes points of the write does not keep up.
+    /// A task that takes points of the write is too slow.
     #[error(
         "the task `{task}` does not keep up, and its queue is full; try again in a moment (nothing was written)"
     )]
@@ -111,10 +111,10 @@ impl ParsedWrite {
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
-    /// Parses lines and gives their points to all tasks that take them. Waits until tasks whose policy is to block have
-    /// capacity. Points of one measurement keep the order of the lines. A task that takes every measurement gets all
-    /// points in the order of the lines. Points without a timestamp get the time of the write. Bad lines are left
-    /// out.
+    /// Parses lines and passes their points to all tasks that take them. Waits until tasks whose overflow policy is to
+    /// block have capacity. Points of one measurement keep the order of the lines. A task that takes every measurement
+    /// gets all points in the order of the lines. Points without a timestamp get the time of the write. Bad lines are
+    /// left out.
     ///
     /// If the future is dropped before it is ready, the points have been given to all of these tasks, or to none.
     ///
@@ -166,7 +166,8 @@ impl Engine {
         Ok(written)
     }
 
-    /// Parses lines into blocks. `grow` reserves memory in addition to that of the lines; `None` if it was refused.
+    /// Parses lines into blocks. `grow` reserves memory in addition to that of the lines. Returns `None` if the memory
+    /// was refused.
     pub(crate) fn parse(
         &self,
         to: &Write,
@@ -189,7 +190,7 @@ impl Engine {
         Some(parsed)
     }
 
-    /// Like [`parse`](Engine::parse), for the log: points without a timestamp get the time `now`.
+    /// Parses like [`parse`](Engine::parse), but for the log: points without a timestamp get the time `now`.
     pub(super) fn parse_at(
         &self,
         to: &Write,

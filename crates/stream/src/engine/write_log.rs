@@ -1,10 +1,10 @@
-//! The write-ahead log: accepted writes on disk, in the order in which they are given to tasks.
+//! The write-ahead log: accepted writes on disk, in the order in which they are passed to tasks.
 //!
-//! A write is appended to the log before it is given to any task and before it is answered, so a killed process loses
-//! none. One thread appends: it takes all waiting writes as one record, appends the record, syncs it with
-//! [`Durability::Always`], and gives the writes to their tasks in this order. A checkpoint records the position of the
-//! last write before its barrier. After a crash the writes behind that position are given again, to the tasks that
-//! existed when these writes were parsed.
+//! A write is appended to the log before it is passed to any task and before it is answered, so no answered write is
+//! lost when the process is killed. A single thread takes all waiting writes as one record and appends the record. With
+//! [`Durability::Always`] it also syncs the record. Then it passes the writes to their tasks in the order of the log. A
+//! checkpoint records the position of the last write before its barrier. After a crash, the writes after that position
+//! are passed again to the tasks that existed when these writes were parsed.
 
 use super::write::{ParsedWrite, WriteReport};
 use super::{Engine, EngineState, Write, WriteError};
@@ -91,8 +91,8 @@ pub(super) fn entry(
     postcard::to_allocvec(&entry).expect("plain data can be written")
 }
 
-/// Puts the position of a source before an entry. The position is an entry without a database, and belongs to the
-/// entry behind it.
+/// Puts the position of a source before an entry. The position is an entry without a database, and belongs to the entry
+/// that follows it.
 pub(super) fn mark_source(entry: &mut Vec<u8>, source: &str, next: i64) {
     let mark = Entry {
         database: "".into(),
@@ -173,9 +173,9 @@ impl WriteLog {
 }
 
 impl Engine {
-    /// Opens the write-ahead log in this directory, or creates it. First it gives the tasks the writes that are in the
-    /// log but not in the restored state, so add tasks before this call and write points after it. From then on each
-    /// write is logged before it is given to tasks. Returns the number of writes that were given again.
+    /// Opens the write-ahead log in this directory, or creates it. First, the writes that are in the log but not in the
+    /// restored state are passed to the tasks. So add tasks before this call, and write points after it. From then on
+    /// each write is logged before it is passed to tasks. Returns the number of writes that were passed again.
     ///
     /// # Errors
     /// See [`LogError`].
@@ -285,7 +285,7 @@ impl Engine {
     }
 }
 
-/// Reads an entry, and returns it with the bytes behind it.
+/// Reads an entry, and returns it with the bytes that follow it.
 fn read_entry(bytes: &[u8], position: u64) -> Result<(Entry<'_>, &[u8]), String> {
     postcard::take_from_bytes(bytes)
         .map_err(|error| format!("entry {position} cannot be read: {error}"))

@@ -208,8 +208,8 @@ pub(crate) enum Ending {
     Aborted,
 }
 
-/// Sends to all outputs, in order. The edges of a task are aborted together: a node whose successors have ended
-/// notices that at its own inputs.
+/// Sends to all outputs, in order. The edges of a task are aborted together, so a node whose successors have ended
+/// detects this at its own inputs.
 async fn send(
     out: &mut Vec<Flow>,
     pending: &PendingWrite,
@@ -228,7 +228,7 @@ async fn send(
 }
 
 /// Runs an operator until its inputs have ended, and returns its state if the engine is suspended. `begin` starts a
-/// pending write for results that no write has caused; `report` reports the operator's state to a barrier.
+/// pending write for results that no write has caused. `report` reports the operator's state to a barrier.
 pub(crate) async fn operate(
     mut operator: Box<dyn Operator>,
     mut inputs: Inputs,

@@ -1,4 +1,4 @@
-//! Posts over HTTP: the receiver of a sink, with headers, and the attempts to deliver a body.
+//! Posts over HTTP: the receiver of a sink with its headers, and the attempts to deliver a body.
 
 use super::definition::Context;
 use super::queue::{Deliver, Delivery};

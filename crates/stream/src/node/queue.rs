@@ -1,8 +1,8 @@
 //! The queue of a sink: bodies that a separate thread delivers.
 //!
-//! A node never waits for a file, a pipe or a socket. It puts a body into a [`Queue`], which is bounded in
-//! bytes; a separate thread delivers them in order. The thread is started with the first body and ends after
-//! a time without bodies.
+//! A node never waits for a file, a pipe or a socket. It puts bodies into a [`Queue`], which is bounded in bytes. A
+//! separate thread delivers the bodies in order. The thread is started with the first body and ends after a time
+//! without bodies.
 //!
 //! A queue with a disk buffer tries a body until the receiver takes or refuses it, and stores further bodies in a
 //! [`Spill`] when its memory is full.
@@ -299,7 +299,7 @@ impl Queue {
         self.0.spills
     }
 
-    /// Waits until the disk buffer is not over its limit, or `aborted`.
+    /// Waits until the disk buffer is not over its limit, or until `aborted` returns true.
     pub(crate) async fn has_room(&self, aborted: impl Fn() -> bool) {
         if !self.0.spills {
             return;

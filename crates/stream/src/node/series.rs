@@ -77,7 +77,7 @@ impl<V> Series<V> {
         self.entry_beside(group, points, 0, make)
     }
 
-    /// Like [`Series::entry`], for a node with this many bytes besides the groups.
+    /// Returns the value like [`Series::entry`], for a node that uses this many bytes besides the groups.
     pub(crate) fn entry_beside(
         &mut self,
         group: &Arc<Group>,

@@ -1,9 +1,10 @@
 //! `alert`: passes on points that raise an alert, and points at which an alert ends.
 //!
-//! Each group has a level, OK at first. A point gets the highest level whose condition is true for it. It keeps the
-//! level of the previous point, however, if that level has a reset condition that is false. Points of a level other
-//! than OK are passed on, and so is the point at which a group returns to OK. A window has the highest level of its
-//! points, or with `.all()` the lowest. A point for which a condition has no result changes nothing.
+//! Each group has a level, OK at first. A point gets the highest level whose condition is true for the point. There is
+//! one exception: if the level of the previous point has a reset condition, and this condition is false, the point
+//! keeps that level. Points of a level other than OK are passed on, and so is the point at which a group returns to OK.
+//! A window has the highest level of its points, or with `.all()` the lowest. A point for which a condition has no
+//! result changes nothing.
 
 mod operator;
 
@@ -64,7 +65,7 @@ const PROPERTIES: [&str; Alert::CONDITIONS.len() + AddedColumn::ALL.len() + OTHE
     all
 };
 
-/// Passes on the points that raise an alert. The highest level whose condition is true counts.
+/// Passes on the points that raise an alert. A point has the highest level whose condition is true.
 ///
 /// ```
 /// use corsair_stream::expression::key;

@@ -1,10 +1,10 @@
 //! `window().period(…)` and `window().periodCount(…)`: windows as in Kapacitor.
 //!
-//! A window by time ends `every` after the first point of its group, or at a multiple of `every` if it is aligned, and
-//! is sent when a point arrives that is not before its end. The next one ends `every` after that point. A point goes
-//! into the window being filled, however old it is; points older than the period are dropped from the front. A window
-//! by count contains the last points. The window being filled when the stream ends is not sent; when the engine is
-//! suspended, it is saved.
+//! The first window by time ends `every` after the first point of its group, or at a multiple of `every` if windows are
+//! aligned. A window is sent when a point arrives that is not before the window's end. The next window ends `every`
+//! after that point. Every point goes into the window being filled, even an old one; points older than the period are
+//! dropped from the front. A window by count contains the last points. The window being filled when the stream ends is
+//! not sent; when the engine is suspended, it is saved.
 
 use crate::batch::{Batch, Flow, Group, Window as Filled};
 use crate::block::Block;
@@ -36,7 +36,7 @@ pub enum Buffer {
     Time {
         /// The length of a window.
         period: Duration,
-        /// The distance between two windows; zero sends one for every point.
+        /// The distance between two windows. With zero a window is sent for every point.
         every: Duration,
         /// True if windows end at multiples of `every`.
         align: bool,

@@ -1,11 +1,11 @@
 //! `combine`: combines points with the same time.
 //!
 //! Times are rounded to the nearest multiple of the tolerance. Points of a group with the same rounded time are
-//! collected until a point of another time arrives. With n conditions, every choice of n of these points is examined:
-//! in order, each condition takes the first remaining point that fulfils it. If all conditions find a point, the
-//! choice becomes a combined point. Fields and tags are prefixed with the condition's name in `as`, for example
-//! `first.value`; the tags of the group keep their names. More than `max` choices, a million by default, are refused
-//! and counted.
+//! collected until a point of another time arrives. With n conditions, every choice of n of these points is examined.
+//! In order, each condition takes the first remaining point that fulfils the condition. If every condition finds a
+//! point, the choice becomes a combined point. Fields and tags are prefixed with the condition's name in `as`, for
+//! example `first.value`; the tags of the group keep their names. More than `max` choices, a million by default, are
+//! refused and counted.
 
 use super::moments::Moments;
 use crate::Value;

@@ -1,7 +1,8 @@
 //! `holtWinters`: forecasts the values of a field from a window, as InfluxDB does.
 //!
-//! The result is a window of the forecasts, an interval apart. `holtWintersWithFit` has the fitted values of the window
-//! before them. A window with fewer than two values, or fewer than a season, has no forecast.
+//! The result is a window of the forecasts, whose times are an interval apart. With `holtWintersWithFit`, the fitted
+//! values of the window come before the forecasts. A window with fewer than two values, or with fewer values than a
+//! season, has no forecast.
 
 mod fit;
 

@@ -210,7 +210,7 @@ impl Definition for InfluxdbOut {
 }
 
 impl InfluxdbOut {
-    /// Returns the path and query of the write, and behind a newline its lines.
+    /// Returns the path and query of the write, followed by a newline and the lines of the write.
     fn body(&self, flow: &Flow, org: Option<&str>) -> String {
         let origin = &flow.batches()[0].block.origin;
         let database = self.database.as_ref().unwrap_or(&origin.database);

@@ -100,7 +100,7 @@ impl Definition for KafkaOut {
     }
 }
 
-/// Returns the hash of the group, and behind a newline the lines of a flow.
+/// Returns the hash of the group, followed by a newline and the lines of a flow.
 fn body(flow: &Flow) -> String {
     let group = postcard::to_allocvec(&**flow.group()).unwrap_or_default();
     let mut text = format!("{}\n", crc32fast::hash(&group));

@@ -110,7 +110,7 @@ fn body(prefix: &str, lost: &Counter, flow: &Flow) -> Body {
 /// The target to which all `log` nodes of an engine write.
 pub(crate) type LogTarget = Arc<Mutex<dyn Write + Send>>;
 
-/// The queue of lines for a target.
+/// Returns the queue of lines for a target.
 pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
     let deliver: Deliver = Box::new(move |body, _| {
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! `top` and `bottom`: the points of a window with the largest or smallest values of a field, the most extreme first.
 //!
-//! The result is a window of points that have the value and the requested fields and tags, as fields. Without a
-//! `window`, points of one time count as a window. Of equal values, the earlier point comes first.
+//! The result is a window of points. Their fields are the value, and the requested fields and tags. Without a `window`,
+//! points of one time count as a window. Of equal values, the earlier point comes first.
 
 use super::moments::Moments;
 use crate::Value;

@@ -3,8 +3,9 @@
 //! A window of a group ends at a multiple of `every` and covers the `period` before it. It is sent when a point of the
 //! group arrives that is not before its end. A point that is older than the beginning of the window being filled is
 //! late: it is counted and left out. A point in the gap between two windows belongs to no window. Windows without
-//! points are not created. When the stream ends, the window being filled is sent as it is; when the engine is
-//! suspended, it is saved. A group that is idle for too long is sent as it is and forgotten.
+//! points are not created. When the stream ends, the window being filled is sent as it is. When the engine is
+//! suspended, that window is saved. If a group is idle for too long, its window is sent as it is and the group is
+//! removed.
 
 use super::buffer::{self, Buffer};
 use crate::batch::{Batch, Flow, Group, Rows, Window as Filled};

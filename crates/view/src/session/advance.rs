@@ -131,8 +131,8 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// Runs until a time. A viewer gets samples on the way, even if the run ends before the first frame: one for each
-    /// second, and as many as take a twentieth of the slice.
+    /// Runs until a time. A viewer gets samples during the run, even if it ends before the first frame: one for each
+    /// second, and further ones as long as they take at most a twentieth of the slice.
     fn run_sampled(&mut self, now: Time, target: Time) {
         let most = target.since(now).as_nanos() / BETWEEN_SAMPLES.as_nanos();
         let affordable = (SLICE / 20).as_nanos() / self.pace.sampling.as_nanos().max(1);
