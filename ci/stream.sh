@@ -6,6 +6,8 @@
 #   ci/stream.sh kills [N]      N kills (default 1000) over 20 tasks for each durability: files as without a kill
 #   ci/stream.sh kafka          a real Kafka broker, in and out, through 20 kills; needs Java 17 and Maven
 #   ci/stream.sh kapacitor      the command line of kapacitor defines, enables, shows and deletes tasks; needs Go
+#   ci/stream.sh measures       speed of deliveries, of writes for each durability, of recovery and of a stop, and memory
+#   ci/stream.sh compare [N]    speed beside kapacitord, for N points; needs Go
 #   ci/stream.sh tls            curl writes to a server with a certificate; needs openssl and curl
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,11 +30,18 @@ trap stop EXIT
 
 # Starts a server with these flags, and sets `address`.
 serve() {
+    : >"$work/serve.out"
     "$program" serve --addr 127.0.0.1:0 "$@" >"$work/serve.out" 2>"$work/serve.err" &
     local pid=$!
     started+=("$pid")
     await corsair-stream "$pid" "$work/serve.err" grep -q listening "$work/serve.out"
     address=$(sed -n 's/.*listening at //p' "$work/serve.out")
+}
+
+# Whether the output of a command has a line that matches.
+prints() {
+    "${@:2}" >"$work/printed"
+    grep -Eq "$1" "$work/printed" || { cat "$work/printed" >&2; return 1; }
 }
 
 step_clients() {
@@ -51,9 +60,45 @@ step_kafka() {
         echo "left out: Kafka, because there is no java or mvn"
         return
     fi
-    cargo test -p corsair-stream --features kafka --test streams --no-run
+    cargo test -p corsair-stream --features kafka,tls --test streams --no-run
     start_kafka
-    cargo test -p corsair-stream --features kafka --test streams -- --ignored --nocapture kafka::
+    cargo test -p corsair-stream --features kafka,tls --test streams -- \
+        --ignored --nocapture --test-threads 1 kafka:: &
+    local tests=$!
+    # A test kills the broker, and continues with another one.
+    wait -n "$kafka_pid" "$tests" || true
+    if kill -0 "$tests" 2>/dev/null; then
+        start_kafka
+    fi
+    wait "$tests"
+}
+
+step_measures() {
+    cargo build --release -p corsair-stream -p corsair-stream-load
+    ci/stream/measures.py "$target/release"
+}
+
+step_compare() {
+    if ! command -v go >/dev/null; then
+        echo "left out: kapacitord, because there is no go"
+        return
+    fi
+    cargo build --release -p corsair-stream
+    build_kapacitor kapacitord
+    ci/stream/compare.py "$target/release/corsair-stream" "$target/kapacitor/kapacitord" "$@"
+}
+
+# Builds a program of kapacitor. `go install` refuses a module that replaces others.
+build_kapacitor() {
+    mkdir -p "$target/kapacitor"
+    cat >"$target/kapacitor/go.mod" <<MODULE
+module client
+go 1.20
+require github.com/influxdata/kapacitor v1.5.9
+replace gopkg.in/fsnotify.v1 => github.com/fsnotify/fsnotify v1.4.2
+replace github.com/prometheus/prometheus => github.com/goller/prometheus v1.6.1-0.20170502220046-58298e738211
+MODULE
+    (cd "$target/kapacitor" && go build -mod=mod "github.com/influxdata/kapacitor/cmd/$1")
 }
 
 step_kapacitor() {
@@ -62,21 +107,20 @@ step_kapacitor() {
         return
     fi
     cargo build -p corsair-stream
-    GOBIN="$target/kapacitor" go install github.com/influxdata/kapacitor/cmd/kapacitor@v1.5.9
+    build_kapacitor kapacitor
     serve --data "$work/data"
     local client=("$target/kapacitor/kapacitor" -url "$address")
     printf '%s\n' "stream" "    |from().measurement('cpu')" "    |window().period(10s).every(10s)" \
         "    |count('value')" "    |httpOut('counts')" >"$work/counts.tick"
     "${client[@]}" define counts -type stream -dbrp metrics.autogen -tick "$work/counts.tick"
-    "${client[@]}" list tasks | tee "$work/list"
-    grep -Eq '^counts +stream +disabled +false +\["metrics"."autogen"\]' "$work/list"
+    prints '^counts +stream +disabled +false +\["metrics"."autogen"\]' "${client[@]}" list tasks
     "${client[@]}" enable counts
-    "${client[@]}" list tasks 'c*' | grep -Eq '^counts +stream +enabled +true'
-    "${client[@]}" show counts | grep -q '^Status: enabled'
+    prints '^counts +stream +enabled +true' "${client[@]}" list tasks 'c*'
+    prints '^Status: enabled' "${client[@]}" show counts
     curl -sf "$address/write?db=metrics&precision=s" --data-binary $'cpu value=1 1\ncpu value=2 11'
-    curl -sf "$address/tasks/counts/counts" | grep -q '"count"'
+    prints '"count"' curl -sf "$address/tasks/counts/counts"
     "${client[@]}" disable counts
-    "${client[@]}" show counts | grep -q '^Status: disabled'
+    prints '^Status: disabled' "${client[@]}" show counts
     if "${client[@]}" define wrong -type stream -dbrp a.b -tick /dev/null 2>"$work/wrong"; then
         echo "an empty script was accepted" >&2
         return 1
@@ -87,7 +131,7 @@ step_kapacitor() {
 }
 
 step_tls() {
-    cargo build -p corsair-stream --features tls
+    cargo build -p corsair-stream --features kafka,tls
     openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
         -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
     printf 'secret\n' >"$work/token"
@@ -105,13 +149,13 @@ step_tls() {
 step="${1:-all}"
 case "$step" in
 all)
-    for each in clients kills kafka kapacitor tls; do
+    for each in clients kills kafka kapacitor measures compare tls; do
         "step_$each"
     done
     ;;
-clients | kills | kafka | kapacitor | tls) "step_$step" "${@:2}" ;;
+clients | kills | kafka | kapacitor | measures | compare | tls) "step_$step" "${@:2}" ;;
 *)
-    echo "there is no step $step; choose clients, kills, kafka, kapacitor or tls" >&2
+    echo "there is no step $step; choose clients, kills, kafka, kapacitor, measures, compare or tls" >&2
     exit 2
     ;;
 esac

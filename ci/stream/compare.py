@@ -3,7 +3,7 @@
 
     ci/stream/compare.py target/release/corsair-stream PATH/kapacitord [POINTS]
 
-`go install github.com/influxdata/kapacitor/cmd/kapacitord@v1.5.9` builds kapacitord. Each server gets the points over
+`ci/stream.sh compare` builds both and runs this. Each server gets the points over
 one connection, in bodies of 5,000 lines. Printed: points per second until all windows have been counted, processor
 seconds, and the largest resident memory. The counts of the windows must be equal.
 """

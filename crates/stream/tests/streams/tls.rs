@@ -14,7 +14,7 @@ fn files_that_are_not_a_certificate_and_its_key_are_refused() {
         ("--tls-cert none.pem --tls-key key.pem", "none.pem"),
         (
             "--tls-cert empty.pem --tls-key key.pem",
-            "it holds no certificate",
+            "has no certificate",
         ),
         ("--tls-cert empty.pem", "--tls-key"),
     ] {
