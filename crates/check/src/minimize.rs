@@ -5,8 +5,9 @@ use crate::{Limits, Model, Operation, Violation};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The memory of a search for a smaller violation, provided that the complete violation can be found within this
-/// memory. Operations whose removal needs a larger search are not removed, because the time is rarely worth the result.
+/// The maximum memory of a search for a smaller violation. If the complete violation cannot be found within this
+/// memory, the limit of the caller applies instead. Operations whose removal needs a larger search are not removed,
+/// because the time is rarely worth the result.
 const MEMORY: usize = 8 << 20;
 
 /// Reduces a violation to the operations that cause it, and returns them in the order of their

@@ -11,7 +11,7 @@ const WARM_UP: usize = 200;
 /// The size of a large exchange in bytes, and the number of large exchanges to measure.
 const BYTES: usize = 1 << 20;
 const LARGE: usize = 40;
-/// The bytes of a batch without events: the reduction's contribution and the length of the events.
+/// The size in bytes of a batch without events: the contribution to the reduction, and the length of the events.
 const EMPTY: usize = 41;
 /// The number of additional messages per exchange, for measuring the cost of one message.
 const MESSAGES: usize = 16;

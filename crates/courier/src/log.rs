@@ -1,6 +1,6 @@
 //! The log. It makes commands durable, and defines the one order in which they are applied.
 //!
-//! A [`Log`] guarantees that
+//! A [`Log`] guarantees the following:
 //! - A command leaves the feed only when it is durable.
 //! - Commands leave the feed in the order of their positions, each once, and in the same order on every node.
 //! - A submitted command leaves the feed with its reply, or its reply gets the error.

@@ -36,7 +36,7 @@ pub struct File {
     /// The number of seeds to run.
     #[serde(default = "one")]
     pub seeds: u64,
-    /// The share of calls, in thousandths, before which another thread of the program runs.
+    /// The number of calls, out of 1,000, before which another thread of the program runs.
     #[serde(default)]
     pub preemption: u32,
     /// The network between all hosts.

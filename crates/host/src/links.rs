@@ -24,7 +24,7 @@ pub(crate) type OwnModels = BTreeMap<(u32, u32), Arc<dyn Network>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     model: Arc<dyn Network>,
-    /// Models between two hosts, the lower number first.
+    /// The models of the links between two hosts. The key has the lower number first.
     own: Arc<OwnModels>,
     directory: Arc<OnceLock<Directory>>,
     cuts: Arc<RwLock<Vec<Partition>>>,

@@ -20,7 +20,7 @@ pub struct Line {
     pub text: String,
 }
 
-/// The number of the stream of counters, beside standard output and error.
+/// The number of the stream of counters. Standard output and standard error are streams 1 and 2.
 pub(crate) const COUNTERS: u8 = 3;
 
 /// Returns the bytes that add to a counter, for the stream of counters.

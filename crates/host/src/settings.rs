@@ -53,7 +53,7 @@ impl Settings {
         bytes
     }
 
-    /// The settings that [`Settings::to_bytes`] wrote.
+    /// Reads the settings that [`Settings::to_bytes`] has written.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Settings> {
         let mut reader = Reader(bytes);
         let wall = i64::from_le_bytes(reader.array()?);

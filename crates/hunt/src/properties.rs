@@ -140,7 +140,7 @@ pub struct Property {
 
 /// The results of the properties of one or more runs.
 ///
-/// Displayed with one line for each property.
+/// `Display` writes one line for each property.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
     /// All properties that were reached, by name.

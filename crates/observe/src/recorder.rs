@@ -210,8 +210,8 @@ impl Recorder {
         }
     }
 
-    /// Sets the name that an actor which no graph shows has in the message log. Call this method before the actor's
-    /// first message, or at the same instant.
+    /// Sets the name of an actor that no graph shows. The message log uses this name. Call this method before the
+    /// actor's first message, or at the same instant.
     pub fn name(&self, at: Time, actor: Addr, name: impl FnOnce() -> String) {
         if self.wants_messages() {
             let what = RecordedEvent::Name(name().into_boxed_str());

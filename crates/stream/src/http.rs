@@ -11,8 +11,8 @@
 //! | `GET /tasks/{name}/{endpoint}` | what an `http_out` shows |
 //! | `GET /metrics` | counters for Prometheus |
 //! | `/kapacitor/v1/tasks`, `/kapacitor/v1/ping` | tasks for the command line of kapacitor |
-//! | `POST /api/v2/write?bucket=&org=&precision=` | the same; a bucket is `database` or `database/policy` |
-//! | `GET /ping`, `GET /health` | 204, and that all is well; no token is asked for |
+//! | `POST /api/v2/write?bucket=&org=&precision=` | lines, as for `/write`; a bucket is `database` or `database/policy` |
+//! | `GET /ping`, `GET /health` | 204, or a JSON object that reports that the server works; neither needs a token |
 //! | `GET` or `POST /query?q=` | an empty result for what clients ask before they write; else 400 |
 //!
 //! Every refusal is a JSON object. It has a `code` for programs and a `message` that says what to do. The message is
@@ -51,7 +51,8 @@ pub use tls::{Tls, TlsError};
 /// Access control and time limits of HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// The token that every request except `/ping` must carry, if there is one.
+    /// The token that every request must contain, except requests to `/ping` and `/health`. `None` if no token is
+    /// required.
     pub token: Option<String>,
     /// The time limit for receiving the body of a request.
     pub body_timeout: Duration,

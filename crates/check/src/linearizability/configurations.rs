@@ -5,10 +5,10 @@ use std::hash::Hasher;
 
 /// The set of operations that have been linearized.
 ///
-/// Operations with a return are numbered in the order of their calls. All operations called before
-/// the earliest missing one are linearized, so a configuration is described by the first word that
-/// has a gap and by the words after it, up to the last one with a bit. Operations without a return
-/// may never take effect. They are numbered separately, so that they leave no gap open.
+/// Operations with a return are numbered in the order of their calls. Every operation that was called before the first
+/// operation that is not linearized is itself linearized. So a configuration is described by the first word in which a
+/// bit is missing and by the following words, up to the last word that has a bit. Operations without a return may never
+/// take effect. They are numbered separately, so that their bits are not missing among the others.
 #[derive(Debug)]
 pub(super) struct Linearized {
     returned: Vec<u64>,

@@ -149,7 +149,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         }
     }
 
-    /// The number of configurations that the search has visited.
+    /// Returns the number of configurations that the search has visited.
     pub(super) fn configurations(&self) -> u64 {
         self.seen.len() as u64
     }
@@ -378,7 +378,7 @@ fn unlink(events: &mut [Event], at: u32) {
     }
 }
 
-/// Undoes `unlink`; the last event that was unlinked comes first.
+/// Undoes `unlink`. Events must be relinked in the reverse order.
 fn relink(events: &mut [Event], at: u32) {
     let Event { previous, next, .. } = events[at as usize];
     events[previous as usize].next = at;

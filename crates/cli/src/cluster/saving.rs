@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// The interval between two checks whether to save the run.
+/// The interval between two checks of whether a checkpoint is due.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The report of a process about its part of a checkpoint, sent to the first process.

@@ -22,7 +22,7 @@ pub struct HostArgs {
     arguments: Vec<OsString>,
 }
 
-/// Runs `corsair-host`, which is searched in the directory of this program and then in `PATH`.
+/// Runs `corsair-host`. The program is searched in the directory of this program and then in `PATH`.
 pub fn run(args: &HostArgs) -> Result<ExitCode> {
     let name = format!("corsair-host{}", std::env::consts::EXE_SUFFIX);
     let beside = std::env::current_exe().map(|own| own.with_file_name(&name));

@@ -8,7 +8,7 @@ use super::{Kernel, NEVER, clock};
 #[derive(Debug)]
 pub(crate) struct Counter {
     pub value: u64,
-    /// True if reads take one at a time (`EFD_SEMAPHORE`).
+    /// True if each read subtracts one from the counter (`EFD_SEMAPHORE`), false if it resets the counter.
     pub semaphore: bool,
 }
 

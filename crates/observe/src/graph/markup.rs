@@ -194,8 +194,8 @@ fn declaration<W: Write>(xml: &mut Writer<W>) -> io::Result<()> {
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))
 }
 
-/// Writes all nodes, and the edges that exist at the end, in spigo's form: the datum `service` is the package. The
-/// location of a node is added to spigo's data.
+/// Writes all nodes, and the edges that exist at the end, in spigo's form: the value with the key `service` is the
+/// package. In addition to spigo's values, each node has its location.
 pub(crate) fn graphml(out: &mut impl Write, graph: &mut GraphHistory) -> io::Result<()> {
     const DATA: [(&str, &str); 4] = [
         ("service", "package"),

@@ -1,8 +1,8 @@
 //! The graph in Neo4j, written through the database's HTTP API. Each statement has parameters with many rows.
 //!
-//! A node has the label `Corsair`, the label of its service, and spigo's properties; an edge is a `CONN`. With flows,
-//! each exchange is a relationship from the client to the server. The type of the relationship is the kind of the
-//! message. The graph of an earlier run of the same architecture is replaced.
+//! A node has the label `Corsair`, the label of its service, and spigo's properties; an edge is a relationship of type
+//! `CONN`. With flows, each exchange is a relationship from the client to the server. The type of the relationship is
+//! the kind of the message. The graph of an earlier run of the same architecture is replaced.
 
 use crate::directory::NodeRecord;
 use crate::flows::span::{Names, Span};
