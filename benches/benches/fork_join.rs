@@ -27,7 +27,7 @@ const WORKERS: [usize; 2] = [1, 2];
 const MANY: u64 = 1_000_000;
 /// The number of forks in the sums of tokio tasks, and in sums whose leaves wait.
 const SOME: u64 = 100_000;
-/// Forks of the sum of OS threads.
+/// The number of forks in the sum of OS threads.
 const FEW: u64 = 200;
 
 /// The index of the Fibonacci number, its value, and the number of forks to compute it.

@@ -107,7 +107,7 @@ mod real {
     }
 }
 
-/// The same with turmoil's sockets.
+/// The service and its client with turmoil's sockets.
 mod turmoil_hosts {
     use super::{echo, exchange, request, routes};
     use std::io;
@@ -126,7 +126,7 @@ mod turmoil_hosts {
         Ok(exchange(TcpStream::connect("server:80").await?).await?)
     }
 
-    /// A listener as axum wants it.
+    /// A listener that implements axum's trait.
     struct Listener(TcpListener);
 
     impl axum::serve::Listener for Listener {

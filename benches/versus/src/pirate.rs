@@ -19,7 +19,7 @@ pub enum Message<P, F> {
         /// The address for answers.
         fsm: F,
     },
-    /// Another pirate, a buddy to be.
+    /// Introduces another pirate, which may become a buddy.
     NameDrop {
         /// The name of the other pirate.
         name: u32,

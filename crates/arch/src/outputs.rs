@@ -41,7 +41,7 @@ pub struct Point {
     pub rate: f64,
     /// Errors per second.
     pub errors: f64,
-    /// Percentiles of response times, if there were any.
+    /// Percentiles of response times; `None` if no request was answered.
     pub p50: Option<f64>,
     /// See `p50`.
     pub p99: Option<f64>,

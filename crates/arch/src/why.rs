@@ -1,9 +1,10 @@
 //! Explains why a percentile is too long: on what the critical paths of the slow requests spend their time, and which
 //! single change helps most.
 //!
-//! In the run of each seed, requests leave a trail ([`trail`]). The requests that take at least as long as the percentile
-//! of the run are explained: their critical paths ([`path`]) are divided among services, queues, work, network and policies. Then single changes ([`remedies`]) of
-//! the parts that take most time are run with the same seeds.
+//! In the run of each seed, requests leave a trail ([`trail`]). The requests that take at least as long as the
+//! percentile of the run are explained: their critical paths ([`path`]) are divided among services, queues, work,
+//! network and policies. Then single changes ([`remedies`]) of the parts that take most time are run with the same
+//! seeds.
 //!
 //! ```
 //! use corsair::Config;

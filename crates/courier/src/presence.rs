@@ -71,7 +71,7 @@ impl Changes {
     }
 }
 
-/// The number that stands for this node in the list of a user.
+/// The number that stands for this node in the list of the nodes on which a user is online.
 const HERE: NodeId = 0;
 
 impl Presence {

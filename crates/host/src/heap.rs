@@ -215,7 +215,7 @@ fn or_no_memory(address: *mut u8) -> *mut c_void {
     address.cast()
 }
 
-/// The C library's `malloc`.
+/// Replaces the C library's `malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     match ZONE.get() {
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     }
 }
 
-/// The C library's `calloc`.
+/// Replaces the C library's `calloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let zone = ZONE.get();
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// The C library's `realloc`.
+/// Replaces the C library's `realloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: `old` is null, or belongs to the allocator that `zone_of` returns.
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     }
 }
 
-/// The C library's `free`.
+/// Replaces the C library's `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(old: *mut c_void) {
     // SAFETY: `old` is null, or belongs to the allocator that `zone_of` returns.
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn free(old: *mut c_void) {
     }
 }
 
-/// The C library's `memalign`.
+/// Replaces the C library's `memalign`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     match ZONE.get() {
@@ -298,14 +298,14 @@ pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// The C library's `aligned_alloc`.
+/// Replaces the C library's `aligned_alloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     // SAFETY: passes on the caller's arguments.
     unsafe { memalign(align, size) }
 }
 
-/// The C library's `posix_memalign`.
+/// Replaces the C library's `posix_memalign`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> i32 {
     if !align.is_power_of_two() || align < size_of::<usize>() {
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, siz
     0
 }
 
-/// The C library's `malloc_usable_size`.
+/// Replaces the C library's `malloc_usable_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
     type Usable = unsafe extern "C" fn(*mut c_void) -> usize;

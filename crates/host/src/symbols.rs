@@ -91,7 +91,7 @@ system_calls! {
     ftruncate64(fd: c_int, size: off_t) -> c_int = SYS_ftruncate;
 }
 
-/// The C library's `syscall`.
+/// Replaces the C library's `syscall`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: c_long,
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn syscall(
     serve(number, [a, b, c, d, e, f]) as c_long
 }
 
-/// The C library's `recv`.
+/// Replaces the C library's `recv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recv(
     fd: c_int,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn recv(
     )
 }
 
-/// The C library's `send`.
+/// Replaces the C library's `send`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn send(
     fd: c_int,
@@ -216,13 +216,13 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
     unsafe { NEXT.get::<unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int>()(clock, time) }
 }
 
-/// The C library's `gettimeofday`.
+/// Replaces the C library's `gettimeofday`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int {
     serve(libc::SYS_gettimeofday, [time as usize, zone as usize]) as c_int
 }
 
-/// The C library's `time`.
+/// Replaces the C library's `time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn time(out: *mut time_t) -> time_t {
     let now = serve(libc::SYS_time, [0]) as time_t;

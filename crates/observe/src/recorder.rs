@@ -56,7 +56,7 @@ pub enum Metric {
     Response,
     /// The time from receiving a request to sending the response, at the server.
     Service,
-    /// From sending a message to receiving it.
+    /// The time from sending a message to receiving it.
     Network,
     /// The travel time of a request and of its response.
     RoundTrip,

@@ -83,7 +83,7 @@ pub async fn write(writers: &Writers) -> io::Result<Wrote> {
     Ok(all)
 }
 
-/// Returns a request with its body: lines of consecutive seconds, with hosts and measurements in turn.
+/// Returns a request with its body. The lines have consecutive seconds, and use the hosts and the measurements in turn.
 fn request(writers: &Writers, writer: usize, body: usize) -> Vec<u8> {
     let mut lines = String::new();
     for at in 0..writers.lines {

@@ -141,7 +141,7 @@ const MOST_TARGETS: usize = 50_000;
 struct HostText<'a> {
     place: Cow<'a, str>,
     text: &'a str,
-    /// Whether the whole text may be a host.
+    /// True if the whole text may be a host.
     may_be_host: bool,
     is_file: bool,
     /// The values that have an effect if the text names a host.

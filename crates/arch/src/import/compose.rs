@@ -195,7 +195,7 @@ struct ComposeService {
     build: Option<String>,
     count: Option<i64>,
     links: Vec<Link>,
-    /// True if a port of the host leads to it.
+    /// True if the service can be reached through a port of the host.
     is_published: bool,
 }
 

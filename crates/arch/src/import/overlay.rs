@@ -5,7 +5,7 @@ use super::{Imported, shortened};
 use crate::definition::{Definition, ServiceDefinition, StepDefinition, Targets};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The definition below the manifests.
+/// The definition whose fields the manifests replace.
 pub(super) struct Below<'a> {
     pub(super) definition: Definition,
     /// The name of the definition in remarks.

@@ -29,7 +29,7 @@ pub enum PatchFormat {
     Compose,
 }
 
-/// A patch, and what it cannot say.
+/// A patch, and the settings that the patch cannot express.
 #[derive(Clone, Debug)]
 pub struct ManifestPatch {
     /// The patch: a list of documents of Kubernetes, or a docker-compose file.

@@ -57,7 +57,7 @@ pub(super) struct Workload {
     pub(super) labels: Labels,
     /// The keys of the labels with their marks.
     pub(super) label_marks: Vec<(String, Mark)>,
-    /// Processors, at most and at least.
+    /// The maximum number of processors. The next field is the number that is reserved.
     pub(super) limit: Option<f64>,
     pub(super) request: Option<f64>,
     /// The values that only an autoscaler uses: requests and the time until a replica is ready.
@@ -124,7 +124,7 @@ pub(super) enum Backends {
     Selected(Selector),
     /// The workload of this name.
     Named(String),
-    /// Those of another host.
+    /// The workloads of another host.
     Alias(String),
 }
 
@@ -178,7 +178,7 @@ pub(super) struct Route {
 pub(super) struct Target {
     pub(super) host: String,
     pub(super) subset: Option<String>,
-    /// The weight, or the share that is mirrored.
+    /// The weight of the target; for a mirror, the share of requests that is mirrored.
     pub(super) weight: f64,
 }
 

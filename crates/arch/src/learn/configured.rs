@@ -6,7 +6,7 @@ use crate::input_file::read_file_text;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why nothing was taken from a definition.
+/// The reasons why nothing was taken from a definition.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfiguredError {

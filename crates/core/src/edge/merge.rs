@@ -178,7 +178,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         poll_fn(|context| guard.0.poll_recv(context)).await
     }
 
-    /// Ends the wait for the edges.
+    /// Stops waiting for the edges.
     fn end_wait(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.edges.iter_mut().for_each(Receiver::end_wait);

@@ -171,7 +171,7 @@ pub struct PoolDropped;
 /// pool was dropped first. Dropping the task cancels the future.
 #[must_use = "dropping this cancels the spawned future"]
 pub struct Task<F: Future> {
-    /// `None` once the result was taken.
+    /// The block of the root; `None` when the result was taken.
     block: Option<NonNull<Header>>,
     marker: PhantomData<F>,
 }

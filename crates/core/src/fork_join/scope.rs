@@ -76,7 +76,7 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
 pub struct Scope<'scope> {
     /// The number of parties that are not over: the body and the spawned jobs.
     open: AtomicUsize,
-    /// Set when no party is left.
+    /// The latch that is set when no party is left.
     over: Latch,
     registry: NonNull<Registry>,
     /// The first panic of a spawn.

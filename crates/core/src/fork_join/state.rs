@@ -283,7 +283,7 @@ impl State {
         self.update(|state| (state & WAITING != 0).then_some(state & !WAITING))
     }
 
-    /// Adds a party.
+    /// Adds a party, which must leave before the block is freed.
     pub(super) fn join_in(&self) {
         let before = self.0.fetch_add(PARTY, Ordering::Relaxed);
         assert!(

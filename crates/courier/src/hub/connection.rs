@@ -131,7 +131,7 @@ impl InboundRate {
         }
     }
 
-    /// Ready if the client may be read.
+    /// Polls the rate limit. Ready when the client's frames may be read again.
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<()> {
         if let Some(pause) = &mut self.pause {
             ready!(pause.as_mut().poll(task));

@@ -21,7 +21,7 @@ pub(super) const NAMES: TableDefinition<&str, u64> = TableDefinition::new("names
 pub(super) const LOOKALIKES: TableDefinition<&str, (u64, u64)> = TableDefinition::new("lookalikes");
 /// Session → [`Session`](crate::model::Session).
 pub(super) const SESSIONS: TableDefinition<[u8; 16], &[u8]> = TableDefinition::new("sessions");
-/// (User, session).
+/// The sessions of each user, as keys (user, session).
 pub(super) const USER_SESSIONS: TableDefinition<(u64, [u8; 16]), ()> =
     TableDefinition::new("user_sessions");
 /// Session → the last sequence number that it has acknowledged.
@@ -36,7 +36,7 @@ pub(super) const CONVERSATIONS: TableDefinition<u64, &[u8]> = TableDefinition::n
 pub(super) const TITLES: TableDefinition<u64, &[u8]> = TableDefinition::new("titles");
 /// Two users, the smaller number first → their conversation.
 pub(super) const PAIRS: TableDefinition<(u64, u64), Number> = TableDefinition::new("pairs");
-/// (User, conversation).
+/// The conversations of each user, as keys (user, conversation).
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
 /// (Conversation, number) → [`MessageRow`](super::MessageRow).
 pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("messages");

@@ -1,4 +1,4 @@
-//! `getaddrinfo`: names of hosts.
+//! Replaces `getaddrinfo`, which looks up names of hosts.
 
 use super::Next;
 use crate::kernel::{current_thread, user, with};
@@ -23,7 +23,7 @@ struct Entry {
     address: [u8; 28],
 }
 
-/// The C library's `getaddrinfo`.
+/// Replaces the C library's `getaddrinfo`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getaddrinfo(
     node: *const c_char,
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn getaddrinfo(
     0
 }
 
-/// The C library's `freeaddrinfo`.
+/// Replaces the C library's `freeaddrinfo`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freeaddrinfo(mut list: *mut addrinfo) {
     if current_thread().is_none() {

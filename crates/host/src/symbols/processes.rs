@@ -28,7 +28,7 @@ fn fork_or_refuse() -> pid_t {
     unsafe { FORK.get::<Fork>()() }
 }
 
-/// The C library's `fork`.
+/// Replaces the C library's `fork`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fork() -> pid_t {
     fork_or_refuse()
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn vfork() -> pid_t {
     fork_or_refuse()
 }
 
-/// The C library's `posix_spawn`.
+/// Replaces the C library's `posix_spawn`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_spawn(
     pid: *mut pid_t,
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn posix_spawn(
     unsafe { SPAWN.get::<Spawn>()(pid, path, actions, attributes, arguments, environment) }
 }
 
-/// The C library's `posix_spawnp`.
+/// Replaces the C library's `posix_spawnp`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_spawnp(
     pid: *mut pid_t,

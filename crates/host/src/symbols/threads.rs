@@ -40,7 +40,8 @@ struct Start {
     baton: &'static Signal,
 }
 
-/// Creates the key with which threads end. The function is called once, before the first thread is started.
+/// Creates the pthread key whose destructor runs at the end of each thread. The function is called once, before the
+/// first thread is started.
 pub(crate) fn prepare() {
     let mut key: pthread_key_t = 0;
     // SAFETY: the destructor has the type that the call expects.
@@ -169,7 +170,7 @@ fn join_really(ended: &StartedThread, value: *mut *mut c_void) -> c_int {
     result
 }
 
-/// The C library's `pthread_create`.
+/// Replaces the C library's `pthread_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_create(
     out: *mut pthread_t,
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn pthread_create(
     result
 }
 
-/// The C library's `pthread_join`.
+/// Replaces the C library's `pthread_join`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_join(handle: pthread_t, value: *mut *mut c_void) -> c_int {
     if current_thread().is_none() {
@@ -231,7 +232,7 @@ pub unsafe extern "C" fn pthread_join(handle: pthread_t, value: *mut *mut c_void
     }
 }
 
-/// The C library's `pthread_detach`.
+/// Replaces the C library's `pthread_detach`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
     if current_thread().is_none() {
@@ -287,7 +288,7 @@ unsafe fn set_mask(next: &Next, how: c_int, set: *const sigset_t, old: *mut sigs
     }
 }
 
-/// The C library's `pthread_sigmask`.
+/// Replaces the C library's `pthread_sigmask`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_sigmask(
     how: c_int,
@@ -298,7 +299,7 @@ pub unsafe extern "C" fn pthread_sigmask(
     unsafe { set_mask(&THREAD_MASK, how, set, old) }
 }
 
-/// The C library's `sigprocmask`.
+/// Replaces the C library's `sigprocmask`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigprocmask(
     how: c_int,

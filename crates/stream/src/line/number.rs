@@ -186,7 +186,7 @@ fn many_digits(text: &[u8]) -> Option<Option<u64>> {
     Some(text.iter().try_fold(0, add))
 }
 
-/// Returns why this text is not a value.
+/// Returns the reason why this text is not a value.
 #[cold]
 fn no_value(text: &[u8]) -> LineErrorKind {
     let word = text.strip_prefix(b"-").unwrap_or(text);

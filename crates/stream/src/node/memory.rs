@@ -217,7 +217,7 @@ impl Memories {
         self.groups.as_ref().map(Series::save)
     }
 
-    /// Continues with the groups of [`save`](Memories::save).
+    /// Restores the groups that [`save`](Memories::save) returned.
     pub(crate) fn restore(&mut self, state: &State) {
         let Some(groups) = &mut self.groups else {
             return;

@@ -184,7 +184,7 @@ impl Definition for Eval {
 /// The operator of an `eval`.
 struct EvalOperator {
     eval: Eval,
-    /// The calls of functions with memory in each expression.
+    /// For each expression, its calls of functions that remember earlier points.
     remembered: Vec<Remembered>,
     memories: Memories,
     faults: Faults,

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 /// The maximum nesting depth of objects and lists.
 const MOST_DEEP: usize = 32;
 
-/// The maximum number of fields that are named because they are not literals.
+/// The maximum number of fields that a report lists because their values are not literals.
 const MOST_NAMED: usize = 100;
 
 /// Returns the options of a script, and the fields that are left out.

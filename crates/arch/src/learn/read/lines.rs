@@ -17,7 +17,7 @@ const MOST_LINE: usize = super::MOST_BYTES as usize;
 /// The maximum number of threads that parse.
 const MOST_THREADS: usize = 4;
 
-/// Why a file was not read by chunks.
+/// The reason why a file was not read in chunks.
 #[derive(Debug)]
 pub(super) enum ChunkError {
     Unreadable(io::Error),

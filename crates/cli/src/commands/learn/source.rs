@@ -8,7 +8,7 @@ use corsair_arch::Recording;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where spans come from.
+/// The source of the spans.
 #[derive(Debug)]
 pub enum Source<'a> {
     Files(&'a [PathBuf]),

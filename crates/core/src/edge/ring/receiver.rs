@@ -75,7 +75,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// Starts or continues the blocked time.
+    /// Starts to measure the time for which this end is blocked, unless that has begun.
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;

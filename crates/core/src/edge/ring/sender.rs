@@ -140,7 +140,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         wait
     }
 
-    /// Starts or continues the blocked time.
+    /// Starts to measure the time for which this end is blocked, unless that has begun.
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
@@ -148,7 +148,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Ends the blocked time.
+    /// Stops measuring the time for which this end is blocked.
     pub(in crate::edge) fn end_wait(&mut self) {
         if self.blocked {
             self.blocked = false;

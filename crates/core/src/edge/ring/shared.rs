@@ -22,7 +22,7 @@ use std::task::Waker;
 pub(super) const ABORTED: u64 = 1;
 /// The other end waits for this word to change.
 pub(super) const WAITS: u64 = 2;
-/// In the tail: the sender has closed.
+/// The bit of the tail that is set when the sender has closed the edge.
 pub(super) const CLOSED: u64 = 4;
 /// The number of bits below the position.
 const BITS: u32 = 3;

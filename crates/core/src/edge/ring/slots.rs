@@ -52,7 +52,7 @@ unsafe impl<T: Send> Send for View<T> {}
 unsafe impl<T: Send> Sync for View<T> {}
 
 impl<T> View<T> {
-    /// Returns the cell of a position, or the cell with this number.
+    /// Returns the cell at a position or with a number.
     ///
     /// # Safety
     /// The slots still exist.

@@ -53,7 +53,7 @@ pub(in super::super) struct Window {
     pub(in super::super) end: u64,
     /// The first time after the ring of windows; at most the largest time.
     pub(in super::super) ring_end: u64,
-    /// Events after this time do not happen.
+    /// The last time at which events are handled.
     pub(in super::super) limit: u64,
     /// Events due at this time or later wait until the simulation is resumed.
     pub(in super::super) pause: u64,
