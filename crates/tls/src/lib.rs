@@ -43,7 +43,7 @@ struct Files {
     acceptor: RwLock<TlsAcceptor>,
 }
 
-/// A file cannot be read, or the certificate and the key do not belong together.
+/// The error for a file that cannot be read, or for a certificate and a key that do not belong together.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub struct CertificateError {
@@ -92,7 +92,7 @@ impl Certificate {
     /// Performs the handshake with a client, which speaks HTTP/1.1 afterwards.
     ///
     /// # Errors
-    /// The handshake fails, for example because the client does not speak TLS.
+    /// If the handshake fails, for example because the client does not speak TLS.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<SecuredStream> {
         let acceptor = self.0.acceptor.read().clone();
         acceptor.accept(stream).await
