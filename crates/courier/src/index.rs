@@ -9,12 +9,14 @@
 //! A reader sees every entry applied before its request: [`Index::read`] first commits the open transaction.
 
 mod apply;
+mod builder;
 mod chunk;
 mod compaction;
 mod conversations;
 mod copy;
 mod expiry;
 mod keys;
+mod lines;
 mod lookalikes;
 mod machine;
 mod overlay;
@@ -29,8 +31,10 @@ mod tests;
 mod upgrade;
 mod writer;
 
+pub(crate) use builder::IndexBuilder;
 pub(crate) use chunk::Chunk;
 pub(crate) use compaction::IndexSize;
+pub(crate) use lines::Line;
 pub(crate) use read::{QueuePage, Stock};
 
 use crate::command::Delivery;

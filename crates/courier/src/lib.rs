@@ -27,6 +27,7 @@ mod counts;
 mod database;
 mod disk;
 mod error;
+mod export;
 mod frame;
 mod guard;
 mod http;
@@ -57,6 +58,7 @@ mod waste;
 
 pub use backup::BackupError;
 pub use error::StartError;
+pub use export::{export, import};
 pub use frame::UserInfo;
 pub use guard::hush_guarded_panics;
 pub use http::{ServeOptions, Serving, Tls, serve, serve_with};

@@ -133,10 +133,16 @@ pub async fn restore(from: &Path, data: &Path) -> Result<(), BackupError> {
     blocking(move || Ok(bring_back(&from, &data))).await?
 }
 
-fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
-    if OpenedIndex::is_in(data) || embedded::is_in(data) {
-        return Err(BackupError::Exists(data.to_owned()));
+/// Checks that there are no data in this directory.
+pub(crate) fn refuse_data(data: &Path) -> Result<(), BackupError> {
+    match OpenedIndex::is_in(data) || embedded::is_in(data) {
+        true => Err(BackupError::Exists(data.to_owned())),
+        false => Ok(()),
     }
+}
+
+fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
+    refuse_data(data)?;
     std::fs::File::open(from).map_err(unusable(from))?;
     private_directory(data).map_err(unusable(data))?;
     let restored = data.join(RESTORED);

@@ -67,7 +67,8 @@ impl QueueRange {
         hasher.finalize()
     }
 
-    fn row(&self, user: u64) -> Row {
+    /// Returns the value of the range's row.
+    pub fn row(&self, user: u64) -> Row {
         (
             self.conversation,
             self.number,
@@ -82,7 +83,8 @@ impl QueueRange {
         self.count > 0 && is_next && self.count >> COUNT_BITS == 0
     }
 
-    fn read((user, first): (u64, u64), row: Row) -> Result<QueueRange, redb::Error> {
+    /// Reads and verifies a row.
+    pub fn read((user, first): (u64, u64), row: Row) -> Result<QueueRange, redb::Error> {
         let (conversation, number, counts, check) = row;
         let run = QueueRange {
             first,
@@ -261,14 +263,10 @@ impl Queues {
     /// Reads the tails that [`Queues::note_tails`] has written.
     pub fn read_tails(&mut self, txn: &ReadTransaction) -> Result<(), redb::Error> {
         let mut tails = self.tails.0.lock();
-        for row in txn.open_table(TAILS)?.iter()? {
-            let (number, runs) = row?;
-            let runs: Vec<(UserId, QueueRange)> = decode("tails", &[number.value()], runs.value())?;
-            for (user, run) in runs {
-                let unwritten = true;
-                tails.insert(user, Tail { run, unwritten });
-                self.unwritten.push(user);
-            }
+        for (user, run) in noted_tails(txn)? {
+            let unwritten = true;
+            tails.insert(user, Tail { run, unwritten });
+            self.unwritten.push(user);
         }
         Ok(())
     }
@@ -310,6 +308,17 @@ impl Queues {
     pub fn are_more_than(&self, most: usize) -> bool {
         self.tails.0.lock().len() > most
     }
+}
+
+/// Returns the last ranges of queues that have no row yet.
+pub(super) fn noted_tails(txn: &ReadTransaction) -> Result<Vec<(UserId, QueueRange)>, redb::Error> {
+    let mut noted = Vec::new();
+    for row in txn.open_table(TAILS)?.iter()? {
+        let (number, runs) = row?;
+        let runs: Vec<(UserId, QueueRange)> = decode("tails", &[number.value()], runs.value())?;
+        noted.extend(runs);
+    }
+    Ok(noted)
 }
 
 /// Verifies the checksum of a row.

@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod keeping;
+mod lines;
 
 use super::*;
 use crate::command::{Acknowledgement, Command, CommandResult, Outcome, Posting, Refusal};

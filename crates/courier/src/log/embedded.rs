@@ -211,8 +211,11 @@ pub(crate) fn is_identity(identity: u64) -> bool {
     identity & OWN != 0
 }
 
-/// Returns a random identity.
-fn random_identity() -> Result<u64, StartError> {
+/// Returns a random identity for an embedded log.
+///
+/// # Errors
+/// The system has no random numbers.
+pub(crate) fn random_identity() -> Result<u64, StartError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| {
         StartError::Setting(format!("the system cannot provide random numbers: {error}"))

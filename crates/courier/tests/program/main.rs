@@ -1,5 +1,6 @@
 //! The program from the point of view of its users: a node in a process, and refused arguments.
 
+mod export;
 mod operate;
 mod terminal;
 mod tls;

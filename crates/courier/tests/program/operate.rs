@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 const ANNE: &str = r#"{"name":"anne","password":"correct horse"}"#;
 
 /// A node that writes its output to the files `out` and `err` in the directory of the terminal.
-struct Node<'t> {
+pub struct Node<'t> {
     terminal: &'t Terminal,
     child: Child,
-    host: String,
+    pub host: String,
 }
 
 impl<'t> Node<'t> {
-    fn start(terminal: &'t Terminal, flags: &str) -> Node<'t> {
+    pub fn start(terminal: &'t Terminal, flags: &str) -> Node<'t> {
         let directory = terminal.directory.path();
         let file = |name| File::create(directory.join(name)).unwrap();
         let line =
@@ -62,19 +62,19 @@ impl<'t> Node<'t> {
         }
     }
 
-    fn kill(mut self) {
+    pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    fn stop(mut self) {
+    pub fn stop(mut self) {
         signal("-TERM", &self.child);
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }
 }
 
 /// Sends a request without a body, and returns the complete answer.
-fn get(host: &str, path: &str) -> String {
+pub fn get(host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
         stream,

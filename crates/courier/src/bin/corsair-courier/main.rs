@@ -32,6 +32,10 @@ enum Command {
     Backup(data::BackupArgs),
     /// Restore a backup into a new directory
     Restore(data::RestoreArgs),
+    /// Write the data of a node, running or not, as lines of JSON
+    Export(data::ExportArgs),
+    /// Build the data of a new node from an export
+    Import(data::ImportArgs),
     /// Begin an empty stream on a NATS server from the data of one node, which must not be running
     Reseed(data::ReseedArgs),
     /// Return the disk space of removed messages to the system; works on a running or stopped node
@@ -60,6 +64,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Serve(args) => runtime.block_on(serve::run(args)),
         Command::Backup(args) => runtime.block_on(args.run()),
         Command::Restore(args) => runtime.block_on(args.run()),
+        Command::Export(args) => runtime.block_on(args.run()),
+        Command::Import(args) => runtime.block_on(args.run()),
         Command::Reseed(args) => runtime.block_on(args.run()),
         Command::Compact(args) => runtime.block_on(args.run()),
     }
