@@ -29,7 +29,7 @@ async fn gunner<C: AsyncContext<Msg>>(mut cx: C, _: u32) {
     }
 }
 
-/// Has every cannon fired, even if gunners fail.
+/// The root, which has every cannon fired, even if gunners fail.
 struct MasterGunner;
 
 impl Scenario<Msg> for MasterGunner {

@@ -63,7 +63,7 @@ fn watched<W: World>(
     Ok(world)
 }
 
-/// The arguments of the page of subcommands that always have one.
+/// The arguments of subcommands that always serve a page.
 #[derive(clap::Args, Clone, Debug)]
 pub struct PageArgs {
     /// Address of the page [default: a free port of this machine]

@@ -1,4 +1,4 @@
-//! Flags that programs of streams have in common.
+//! The flags that all programs of streams have.
 
 use crate::engine::EngineOptions;
 use clap::ValueEnum;

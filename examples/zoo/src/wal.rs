@@ -19,7 +19,7 @@ pub enum Msg {
     Write(u64),
     /// The number is written.
     Written(u64),
-    /// Asks for the number, after this number was acknowledged.
+    /// Asks for the stored number. The field is the number that was acknowledged last.
     Read(u64),
     /// Returns the number, and the number that was in the read request.
     Value(u64, u64),
