@@ -84,7 +84,7 @@ pub enum SimulateError {
         "intervals of {0:?} are too short: there would be more than {MOST_SLICES}; give longer ones"
     )]
     Interval(Duration),
-    /// A message could arrive after the maximum time.
+    /// A latency is so long that a message could arrive after the maximum time.
     #[error(
         "a latency of {0:?} is too long, because messages must arrive before the load begins; give at most {LONGEST_TRAVEL:?}"
     )]

@@ -110,7 +110,7 @@ impl Flows {
         self.outlets.iter().map(Outlet::bytes).sum()
     }
 
-    /// Saves the state that continues these files. `to` receives the files.
+    /// Returns the state from which a resumed run continues these files. `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedFlows, ObserveError> {
         let (open, order) = self.join.save();
         let mut saved = SavedFlows {

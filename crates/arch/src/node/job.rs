@@ -121,7 +121,7 @@ pub(crate) struct PendingRequest {
     pub(crate) span: SpanId,
     /// The instance that was asked.
     pub(crate) server: u32,
-    /// The package's state for handling the response; see its `resume`.
+    /// The state with which the package handles the response; see the package's `resume`.
     pub(crate) stage: u64,
     /// The travel time in nanoseconds; 0 if the request was lost.
     pub(crate) travelled: u64,

@@ -18,7 +18,7 @@ pub enum Listening {
 }
 
 impl Listening {
-    /// Starts to listen.
+    /// Starts to receive records.
     ///
     /// # Errors
     /// If a file cannot be written, or the system refuses a thread.

@@ -85,8 +85,8 @@ pub(super) struct Shard<M> {
     pub(super) spawns_wait_from: u64,
     /// All events so far, if events are recorded for a comparison with another run.
     pub(super) trail: Option<Vec<LoggedEvent>>,
-    /// Events after the limit, in a window that contains the limit: their times, each with the key of a timer or
-    /// `u64::MAX`.
+    /// The events of the current window that are due after the limit. Each entry has the time of an event, and the key
+    /// of its timer (`u64::MAX` if the event is not a timer).
     deferred: Vec<(u64, u64)>,
     /// Events that would arrive after the end of time. They are dropped with the shard.
     never: Vec<ScheduledEvent<M>>,

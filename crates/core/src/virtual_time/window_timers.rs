@@ -49,8 +49,8 @@ impl Later {
 pub(super) struct WindowTimers {
     /// The time of the next timer; the end of time if there is none.
     next: u64,
-    /// Tokens of timers that were set for the current instant. Timers in the other lists that are due now
-    /// were set earlier.
+    /// Tokens of timers that were set for the current instant. They come after the timers of the other lists that are
+    /// due now, because those were set earlier.
     at_once: VecDeque<u32>,
     /// The instant of the timers in `at_once`.
     instant: u64,

@@ -15,9 +15,9 @@ use crate::model::{Conversation, Millis, Session, SessionId, User, UserId};
 use redb::{Database, Durability, Error, ReadableTable, WriteTransaction};
 use std::path::Path;
 
-/// The number of lines in one transaction.
+/// The maximum number of lines in one transaction.
 const TOGETHER: usize = 1 << 12;
-/// The bytes of texts in one transaction.
+/// The maximum bytes of texts in one transaction.
 const TOGETHER_BYTES: usize = 4 << 20;
 
 /// Builds an index. See the [module](self).
@@ -70,7 +70,7 @@ impl IndexBuilder {
         })
     }
 
-    /// Adds a line. The line may be checked by a later call.
+    /// Adds a line. A later call may check the line.
     ///
     /// # Errors
     /// A line is out of place, or the file cannot be written.

@@ -250,7 +250,8 @@ fn conversations(txn: &ReadTransaction, take: Take<'_>) -> Result<(), redb::Erro
     Ok(())
 }
 
-/// Passes the ranges of all queues. The last range of a queue may be noted elsewhere, and then replaces its row.
+/// Passes the ranges of all queues to `take`. If the last range of a queue is in the table of tails, that range
+/// replaces the row of the queue.
 fn queues(txn: &ReadTransaction, take: Take<'_>) -> Result<(), redb::Error> {
     let noted: BTreeMap<_, _> = noted_tails(txn)?
         .into_iter()

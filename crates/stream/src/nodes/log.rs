@@ -23,7 +23,7 @@ pub(crate) const KIND: Kind = Kind {
 /// Writes points as lines to the log, and passes them on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Log {
-    /// The prefix of each line. Empty: the names of the task and the node.
+    /// The prefix of each line. If it is empty, the prefix consists of the names of the task and the node.
     pub prefix: Arc<str>,
 }
 

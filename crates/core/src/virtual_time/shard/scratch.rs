@@ -41,7 +41,7 @@ impl<M> Scratch<M> {
         }
     }
 
-    /// Writes a message as the event. The message must be moved out before the next call.
+    /// Writes a message into the memory of the event. The message must be moved out before the next call.
     pub(super) fn set_message(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
         // SAFETY: the memory exists as long as `self`, and has the size and alignment of any event. No reference to the
         // event is held.

@@ -10,7 +10,7 @@ pub(super) struct Blocked {
     /// Nanoseconds of waits that are over.
     total: u64,
     waiting: usize,
-    /// The start of the first current wait.
+    /// The time at which the earliest of the current waits began.
     since: u64,
 }
 
