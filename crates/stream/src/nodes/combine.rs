@@ -7,16 +7,16 @@
 //! example `first.value`; the tags of the group keep their names. More than `max` choices, a million by default, are
 //! refused and counted.
 
-use super::moments::Moments;
+use super::moments::{Moment, Moments, Results};
 use crate::Value;
-use crate::batch::{Batch, Flow, Window};
+use crate::batch::{Batch, Window};
 use crate::block::{Block, Column, Data, Words};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::definition::AnyDefinition;
 use crate::node::evaluate::evaluate;
 use crate::node::faults::Faults;
-use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
+use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Rule, Time, Writer, distinct, fits};
 use rustc_hash::FxHashMap;
 use std::fmt::{self, Display};
@@ -124,19 +124,8 @@ impl Definition for Combine {
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        Built::from(CombineOperator {
-            combine: self.clone(),
-            faults: context.faults.clone(),
-            moments: Moments::new(self.tolerance, context.limits),
-        })
+        Built::from(Moments::new(self.clone(), self.tolerance, context))
     }
-}
-
-/// The operator of a `combine`.
-struct CombineOperator {
-    combine: Combine,
-    faults: Faults,
-    moments: Moments,
 }
 
 /// The error for points of one time that have too many choices to be combined.
@@ -147,21 +136,26 @@ struct TooMany {
     max: u64,
 }
 
-impl CombineOperator {
+impl Moment for Combine {
+    const RESULTS: Results = Results::Points;
+
     /// Returns the combinations of the points of one time.
-    fn combined(&self, moment: &Window) -> Option<Batch> {
+    fn result(&self, moment: &Window, faults: &Faults) -> Option<Batch> {
         let points: usize = moment.batches.iter().map(|batch| batch.rows.len()).sum();
-        let slots = self.combine.conditions.len();
-        let max = self.combine.max;
+        let slots = self.conditions.len();
+        let max = self.max;
         match choices(points, slots) {
             0 => return None,
             count if count > u128::from(max) => {
-                self.faults.add(points, &TooMany { points, max });
+                faults.add(points, &TooMany { points, max });
                 return None;
             }
             _ => {}
         }
-        let fulfils: Vec<Vec<bool>> = self.combine.conditions.iter().map(|condition| self.fulfilling(condition, moment)).collect();
+        let fulfils: Vec<Vec<bool>> = {
+            let conditions = self.conditions.iter();
+            conditions.map(|condition| fulfilling(condition, moment, faults)).collect()
+        };
         let mut rows: Vec<Vec<u32>> = vec![vec![]; slots];
         each_choice(points, slots, |choice| {
             let mut left = choice.to_vec();
@@ -178,30 +172,19 @@ impl CombineOperator {
         });
         (!rows[0].is_empty()).then(|| self.merged(moment, &rows))
     }
+}
 
-    /// Returns a flag for each point of one time: true if the point fulfils a condition.
-    fn fulfilling(&self, condition: &Expression, moment: &Window) -> Vec<bool> {
-        let mut fulfils = Vec::new();
-        for batch in &moment.batches {
-            let (_, rows) = evaluate(condition, true, batch, &self.faults, |rows| condition.select(&batch.block, rows));
-            let mut selected = rows.iter().peekable();
-            for row in batch.rows.iter() {
-                fulfils.push(selected.next_if_eq(&row).is_some());
-            }
-        }
-        fulfils
-    }
-
+impl Combine {
     /// Returns a point for each combination of the points with these indices.
     fn merged(&self, moment: &Window, rows: &[Vec<u32>]) -> Batch {
         let like = &moment.batches[0];
         let all = together(&moment.batches);
         let of_group = |column: &Column| column.is_tag() && like.group.tags.iter().any(|(name, _)| *name == column.name);
         let (mut tags, mut fields) = (Vec::new(), Vec::new());
-        for (name, rows) in self.combine.names.iter().zip(rows) {
+        for (name, rows) in self.names.iter().zip(rows) {
             for column in all.columns.iter().filter(|column| !of_group(column)) {
                 let renamed = Column {
-                    name: format!("{name}{}{}", self.combine.delimiter, column.name).into(),
+                    name: format!("{name}{}{}", self.delimiter, column.name).into(),
                     data: Arc::new(column.data.gather(rows)),
                 };
                 match column.is_tag() {
@@ -213,6 +196,19 @@ impl CombineOperator {
         tags.extend(fields);
         like.of_group(vec![moment.end; rows[0].len()].into(), tags)
     }
+}
+
+/// Returns a flag for each point of one time: true if the point fulfils a condition.
+fn fulfilling(condition: &Expression, moment: &Window, faults: &Faults) -> Vec<bool> {
+    let mut fulfils = Vec::new();
+    for batch in &moment.batches {
+        let (_, rows) = evaluate(condition, true, batch, faults, |rows| condition.select(&batch.block, rows));
+        let mut selected = rows.iter().peekable();
+        for row in batch.rows.iter() {
+            fulfils.push(selected.next_if_eq(&row).is_some());
+        }
+    }
+    fulfils
 }
 
 /// Returns one block of all points, in order.
@@ -285,27 +281,5 @@ fn each_choice(points: usize, slots: usize, mut each: impl FnMut(&[usize])) {
         for next in slot + 1..slots {
             choice[next] = choice[next - 1] + 1;
         }
-    }
-}
-
-impl Operator for CombineOperator {
-    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
-        for moment in self.moments.take(input, flow) {
-            out.extend(self.combined(&moment).map(Flow::Points));
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        let mut counters = vec![("errors", self.faults.counter())];
-        counters.extend(self.moments.counters());
-        counters
-    }
-
-    fn save(&self) -> Option<State> {
-        self.moments.save()
-    }
-
-    fn restore(&mut self, state: &State) {
-        self.moments.restore(state);
     }
 }

@@ -5,14 +5,14 @@
 //! and the field, for example `auth.server01.value`; of two fields with the same name the later one is kept. A point
 //! without one of the tags is left out and counted.
 
-use super::moments::Moments;
+use super::moments::{Moment, Moments, Results};
 use crate::Value;
-use crate::batch::{Batch, Flow, Window};
+use crate::batch::{Batch, Window};
 use crate::block::{Block, Column, Data};
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::definition::AnyDefinition;
 use crate::node::faults::Faults;
-use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
+use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Rule, Time, Writer, distinct, fits};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -111,19 +111,8 @@ impl Definition for Flatten {
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        Built::from(FlattenOperator {
-            flatten: self.clone(),
-            faults: context.faults.clone(),
-            moments: Moments::new(self.tolerance, context.limits),
-        })
+        Built::from(Moments::new(self.clone(), self.tolerance, context))
     }
-}
-
-/// The operator of a `flatten`.
-struct FlattenOperator {
-    flatten: Flatten,
-    faults: Faults,
-    moments: Moments,
 }
 
 /// The reason why a point is left out.
@@ -131,13 +120,15 @@ struct FlattenOperator {
 #[error("a point has no tag `{0}`, which `on` names")]
 struct MissingTag(Arc<str>);
 
-impl FlattenOperator {
+impl Moment for Flatten {
+    const RESULTS: Results = Results::LikeInput;
+
     /// Returns the combined point of points of one time; `None` if none of them has all tags and a field.
-    fn flattened(&self, moment: &Window) -> Option<Batch> {
+    fn result(&self, moment: &Window, faults: &Faults) -> Option<Batch> {
         let mut fields = BTreeMap::new();
         for batch in &moment.batches {
             for row in batch.rows.iter() {
-                self.add(&batch.block, row, &mut fields);
+                self.add(&batch.block, row, faults, &mut fields);
             }
         }
         let columns = fields.into_iter().map(|(name, value)| Column {
@@ -148,14 +139,17 @@ impl FlattenOperator {
         (!columns.is_empty()).then(|| moment.batches[0].of_group([moment.end].into(), columns))
     }
 
+}
+
+impl Flatten {
     /// Adds the fields of one point.
-    fn add(&self, block: &Block, row: usize, fields: &mut BTreeMap<String, Value>) {
-        let Flatten { on, delimiter, .. } = &self.flatten;
+    fn add(&self, block: &Block, row: usize, faults: &Faults, fields: &mut BTreeMap<String, Value>) {
+        let Flatten { on, delimiter, .. } = self;
         let mut prefix = String::new();
         for tag in on {
             let column = block.tags().find(|column| column.name == *tag);
             let Some(Value::Text(value)) = column.and_then(|column| column.data.get(row)) else {
-                self.faults.add(1, &MissingTag(tag.clone()));
+                faults.add(1, &MissingTag(tag.clone()));
                 return;
             };
             if !prefix.is_empty() {
@@ -167,45 +161,11 @@ impl FlattenOperator {
             let Some(value) = column.data.get(row) else {
                 continue;
             };
-            let name = match self.flatten.drop_original_field_name {
+            let name = match self.drop_original_field_name {
                 true => prefix.clone(),
                 false => format!("{prefix}{delimiter}{}", column.name),
             };
             fields.insert(name, value);
         }
-    }
-}
-
-impl Operator for FlattenOperator {
-    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
-        let window = match &flow {
-            Flow::Window(window) => Some((window.end, window.period)),
-            Flow::Points(_) => None,
-        };
-        let moments = self.moments.take(input, flow);
-        let points = moments.iter().filter_map(|moment| self.flattened(moment));
-        match window {
-            None => out.extend(points.map(Flow::Points)),
-            Some((end, period)) => {
-                let batches: Vec<Batch> = points.collect();
-                if !batches.is_empty() {
-                    out.push(Flow::Window(Window { end, period, batches }));
-                }
-            }
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        let mut counters = vec![("errors", self.faults.counter())];
-        counters.extend(self.moments.counters());
-        counters
-    }
-
-    fn save(&self) -> Option<State> {
-        self.moments.save()
-    }
-
-    fn restore(&mut self, state: &State) {
-        self.moments.restore(state);
     }
 }

@@ -6,14 +6,14 @@
 
 mod fit;
 
-use super::moments::Moments;
-use crate::batch::{Flow, Window};
+use super::moments::{Moment, Moments, Results};
+use crate::batch::{Batch, Window};
 use crate::block::{Cells, Column, Data};
 use crate::expression::as_float;
 use crate::language::{Call, Parsed, Program, set};
 use crate::node::definition::AnyDefinition;
 use crate::node::faults::Faults;
-use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
+use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Field, Rule, Time, Writer, distinct, positive};
 use std::fmt;
 use std::sync::Arc;
@@ -126,46 +126,37 @@ impl Definition for HoltWinters {
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        Built::from(HoltWintersOperator {
-            of: self.clone(),
-            moments: Moments::new(Duration::ZERO, context.limits),
-            faults: context.faults.clone(),
-        })
+        Built::from(Moments::new(self.clone(), Duration::ZERO, context))
     }
 }
 
-/// The operator of a `holtWinters`.
-struct HoltWintersOperator {
-    of: HoltWinters,
-    moments: Moments,
-    faults: Faults,
-}
+impl Moment for HoltWinters {
+    const RESULTS: Results = Results::OfWindows;
 
-impl HoltWintersOperator {
-    fn forecast(&self, window: &Window) -> Option<Window> {
-        let points = self.points(window);
+    fn result(&self, window: &Window, faults: &Faults) -> Option<Batch> {
+        let points = self.points(window, faults);
         let (&(first, _), &(last, _)) = (points.first()?, points.last()?);
-        let season = usize::try_from(self.of.season).ok()?;
-        if points.len() < 2 || (season > 1 && points.len() < season) || self.of.horizon == 0 {
+        let season = usize::try_from(self.season).ok()?;
+        if points.len() < 2 || (season > 1 && points.len() < season) || self.horizon == 0 {
             return None;
         }
-        let interval = i64::try_from(self.of.interval.as_nanos()).ok()?;
+        let interval = i64::try_from(self.interval.as_nanos()).ok()?;
         let count = rounded(last, interval).saturating_sub(rounded(first, interval)) / interval;
         if count <= 0 {
             return None;
         }
         if count as u64 > MOST_VALUES {
             let why = format!("a window of {count} intervals is longer than the longest, {MOST_VALUES}");
-            self.faults.add(points.len(), &why);
+            faults.add(points.len(), &why);
             return None;
         }
         let values = spaced(&points, interval);
         if values.len() < 2 || values.len() < season {
             return None;
         }
-        let horizon = usize::try_from(self.of.horizon).ok()?;
+        let horizon = usize::try_from(self.horizon).ok()?;
         let forecast = fit::forecast(&values, horizon, season);
-        let (skipped, begin) = match self.of.with_fit {
+        let (skipped, begin) = match self.with_fit {
             true => (0, first),
             false => (values.len(), last.saturating_add(interval)),
         };
@@ -174,21 +165,20 @@ impl HoltWintersOperator {
         let (times, values): (Vec<i64>, Vec<f64>) = timed.filter(|(_, value)| !value.is_nan()).unzip();
         let present = None;
         let result = Column {
-            name: self.of.into.clone(),
+            name: self.into.clone(),
             data: Arc::new(Data::Float(Cells { values, present })),
         };
-        (!times.is_empty()).then(|| Window {
-            batches: vec![window.batches[0].of_group(times.into(), vec![result])],
-            ..*window
-        })
+        (!times.is_empty()).then(|| window.batches[0].of_group(times.into(), vec![result]))
     }
+}
 
+impl HoltWinters {
     /// Returns the times and values of the field.
-    fn points(&self, window: &Window) -> Vec<(i64, f64)> {
+    fn points(&self, window: &Window, faults: &Faults) -> Vec<(i64, f64)> {
         let mut points = Vec::new();
         for batch in &window.batches {
             let mut columns = batch.block.fields();
-            let Some(column) = columns.find(|column| column.name == self.of.field) else {
+            let Some(column) = columns.find(|column| column.name == self.field) else {
                 continue;
             };
             for row in batch.rows.iter() {
@@ -198,8 +188,8 @@ impl HoltWintersOperator {
                 match as_float(&value) {
                     Some(value) => points.push((batch.block.times[row], value)),
                     None => {
-                        let why = format!("`{}` is a {}, and not a number", self.of.field, value.kind());
-                        self.faults.add(1, &why);
+                        let why = format!("`{}` is a {}, and not a number", self.field, value.kind());
+                        faults.add(1, &why);
                     }
                 }
             }
@@ -231,31 +221,4 @@ fn spaced(points: &[(i64, f64)], interval: i64) -> Vec<f64> {
         values.push(value);
     }
     values
-}
-
-impl Operator for HoltWintersOperator {
-    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
-        match flow {
-            Flow::Window(window) => out.extend(self.forecast(&window).map(Flow::Window)),
-            points => {
-                let windows = self.moments.take(input, points);
-                let forecast = windows.iter().filter_map(|window| self.forecast(window));
-                out.extend(forecast.map(Flow::Window));
-            }
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        let mut counters = vec![("errors", self.faults.counter())];
-        counters.extend(self.moments.counters());
-        counters
-    }
-
-    fn save(&self) -> Option<State> {
-        self.moments.save()
-    }
-
-    fn restore(&mut self, state: &State) {
-        self.moments.restore(state);
-    }
 }

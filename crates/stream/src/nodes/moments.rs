@@ -1,32 +1,56 @@
-//! Collects points with the same time, for `flatten` and `combine`.
+//! Collects points with the same time, for `top`, `holtWinters`, `flatten` and `combine`.
 
 use super::buffer::{BufferOperator, nearest};
 use crate::batch::{Batch, Flow, Rows, Window};
 use crate::block::Block;
-use crate::node::series::Limits;
-use crate::node::{Counters, Operator, State};
+use crate::node::faults::Faults;
+use crate::node::{Context, Counters, Operator, State};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Collects the points of each group whose times belong to the same multiple of a tolerance, until a point of another
-/// time arrives.
-pub(super) struct Moments {
-    step: i64,
-    buffer: BufferOperator,
+/// The result of a node for points of one time.
+pub(super) trait Moment: Send + 'static {
+    /// What a window is, and what results are.
+    const RESULTS: Results;
+
+    /// Returns the result for points of one time: a window that ends at that time. `None`: there is none.
+    fn result(&self, points: &Window, faults: &Faults) -> Option<Batch>;
 }
 
-impl Moments {
-    pub(super) fn new(tolerance: Duration, limits: Limits) -> Moments {
+/// What a window is to a node, and what the results are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Results {
+    /// The points of a window belong together, whatever their times. Every result is a window.
+    OfWindows,
+    /// The times of a window have a result each, a point.
+    Points,
+    /// The times of a window have a result each. Together these are a window again; other results are points.
+    LikeInput,
+}
+
+/// Collects the points of each group whose times belong to the same multiple of a tolerance, until a point of another
+/// time arrives, and sends the results of these points.
+pub(super) struct Moments<N> {
+    node: N,
+    step: i64,
+    buffer: BufferOperator,
+    faults: Faults,
+}
+
+impl<N: Moment> Moments<N> {
+    pub(super) fn new(node: N, tolerance: Duration, context: &Context<'_>) -> Moments<N> {
         Moments {
+            node,
             step: i64::try_from(tolerance.as_nanos()).unwrap_or(i64::MAX),
-            buffer: BufferOperator::moments(limits),
+            buffer: BufferOperator::moments(context.limits),
+            faults: context.faults.clone(),
         }
     }
 
-    /// Returns the points of each complete time, as a window that ends at that time. At the end of a window all of
-    /// its times are complete.
-    pub(super) fn take(&mut self, input: usize, flow: Flow) -> Vec<Window> {
+    /// Returns the points of each complete time. At the end of a window all of its times are complete.
+    fn complete(&mut self, input: usize, flow: Flow) -> Vec<Window> {
         let batch = match flow {
+            Flow::Window(window) if N::RESULTS == Results::OfWindows => return vec![window],
             Flow::Window(window) => return self.of_window(&window),
             Flow::Points(batch) => self.rounded(&batch),
         };
@@ -77,16 +101,51 @@ impl Moments {
             ..batch.clone()
         }
     }
+}
 
-    pub(super) fn counters(&self) -> Counters {
-        self.buffer.counters()
+impl<N: Moment> Operator for Moments<N> {
+    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
+        let window = match &flow {
+            Flow::Window(window) => Some((window.end, window.period)),
+            Flow::Points(_) => None,
+        };
+        let complete = self.complete(input, flow);
+        let results = complete.iter().filter_map(|points| {
+            let batch = self.node.result(points, &self.faults)?;
+            Some((points.end, points.period, batch))
+        });
+        let of = |end, period, batches| {
+            Flow::Window(Window {
+                end,
+                period,
+                batches,
+            })
+        };
+        match (N::RESULTS, window) {
+            (Results::OfWindows, _) => {
+                out.extend(results.map(|(end, period, batch)| of(end, period, vec![batch])));
+            }
+            (Results::LikeInput, Some((end, period))) => {
+                let batches: Vec<Batch> = results.map(|(.., batch)| batch).collect();
+                if !batches.is_empty() {
+                    out.push(of(end, period, batches));
+                }
+            }
+            _ => out.extend(results.map(|(.., batch)| Flow::Points(batch))),
+        }
     }
 
-    pub(super) fn save(&self) -> Option<State> {
+    fn counters(&self) -> Counters {
+        let mut counters = vec![("errors", self.faults.counter())];
+        counters.extend(self.buffer.counters());
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
         self.buffer.save()
     }
 
-    pub(super) fn restore(&mut self, state: &State) {
+    fn restore(&mut self, state: &State) {
         self.buffer.restore(state);
     }
 }

@@ -3,15 +3,15 @@
 //! The result is a window of points. Their fields are the value, and the requested fields and tags. Without a `window`,
 //! points of one time count as a window. Of equal values, the earlier point comes first.
 
-use super::moments::Moments;
+use super::moments::{Moment, Moments, Results};
 use crate::Value;
-use crate::batch::{Batch, Flow, Window};
+use crate::batch::{Batch, Window};
 use crate::block::{Column, Data};
 use crate::expression::as_float;
 use crate::language::{Call, Parsed, Program, set};
 use crate::node::definition::AnyDefinition;
 use crate::node::faults::Faults;
-use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
+use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Field, MAX_COUNT, Rule, Writer, distinct};
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -123,19 +123,8 @@ impl Definition for Top {
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        Built::from(TopOperator {
-            top: self.clone(),
-            moments: Moments::new(Duration::ZERO, context.limits),
-            faults: context.faults.clone(),
-        })
+        Built::from(Moments::new(self.clone(), Duration::ZERO, context))
     }
-}
-
-/// The operator of a `top` or `bottom`.
-struct TopOperator {
-    top: Top,
-    moments: Moments,
-    faults: Faults,
 }
 
 /// A point, with the value that is compared.
@@ -146,12 +135,14 @@ struct Ranked<'a> {
     row: usize,
 }
 
-impl TopOperator {
-    fn selected(&self, window: &Window) -> Option<Window> {
+impl Moment for Top {
+    const RESULTS: Results = Results::OfWindows;
+
+    fn result(&self, window: &Window, faults: &Faults) -> Option<Batch> {
         let mut ranked = Vec::new();
         for batch in &window.batches {
             let mut columns = batch.block.fields();
-            let Some(column) = columns.find(|column| column.name == self.top.field) else {
+            let Some(column) = columns.find(|column| column.name == self.field) else {
                 continue;
             };
             for row in batch.rows.iter() {
@@ -161,19 +152,19 @@ impl TopOperator {
                 match as_float(&shown) {
                     Some(value) => ranked.push(Ranked { value, shown, batch, row }),
                     None => {
-                        let why = format!("`{}` is a {}, which has no rank", self.top.field, shown.kind());
-                        self.faults.add(1, &why);
+                        let why = format!("`{}` is a {}, which has no rank", self.field, shown.kind());
+                        faults.add(1, &why);
                     }
                 }
             }
         }
-        match self.top.largest {
+        match self.largest {
             true => ranked.sort_by(|a, b| b.value.total_cmp(&a.value)),
             false => ranked.sort_by(|a, b| a.value.total_cmp(&b.value)),
         }
-        ranked.truncate(usize::try_from(self.top.count).unwrap_or(usize::MAX));
+        ranked.truncate(usize::try_from(self.count).unwrap_or(usize::MAX));
         let first = &window.batches[0];
-        let times = ranked.iter().map(|point| match self.top.point_times {
+        let times = ranked.iter().map(|point| match self.point_times {
             true => point.batch.block.times[point.row],
             false => window.end,
         });
@@ -185,13 +176,10 @@ impl TopOperator {
             });
             column(name, cells.collect())
         };
-        let mut columns: Vec<Column> = self.top.others.iter().map(other).collect();
+        let mut columns: Vec<Column> = self.others.iter().map(other).collect();
         let values = ranked.iter().map(|point| Some(point.shown.clone()));
-        columns.push(column(&self.top.into, values.collect()));
-        (!ranked.is_empty()).then(|| Window {
-            batches: vec![first.of_group(times, columns)],
-            ..*window
-        })
+        columns.push(column(&self.into, values.collect()));
+        (!ranked.is_empty()).then(|| first.of_group(times, columns))
     }
 }
 
@@ -199,32 +187,5 @@ fn column(name: &Arc<str>, cells: Vec<Option<Value>>) -> Column {
     Column {
         name: name.clone(),
         data: Arc::new(Data::from(cells)),
-    }
-}
-
-impl Operator for TopOperator {
-    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
-        match flow {
-            Flow::Window(window) => out.extend(self.selected(&window).map(Flow::Window)),
-            points => {
-                let windows = self.moments.take(input, points);
-                let selected = windows.iter().filter_map(|window| self.selected(window));
-                out.extend(selected.map(Flow::Window));
-            }
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        let mut counters = vec![("errors", self.faults.counter())];
-        counters.extend(self.moments.counters());
-        counters
-    }
-
-    fn save(&self) -> Option<State> {
-        self.moments.save()
-    }
-
-    fn restore(&mut self, state: &State) {
-        self.moments.restore(state);
     }
 }
