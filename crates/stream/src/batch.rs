@@ -56,6 +56,17 @@ pub struct Window {
     pub batches: Vec<Batch>,
 }
 
+/// A time before which no points of a group follow, so that windows that end until then are complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Watermark {
+    /// The group. A group with fewer tags stands for all groups with the same values of these.
+    pub(crate) group: Arc<Group>,
+    /// The time in nanoseconds since 1970.
+    pub(crate) time: i64,
+    /// True if windows forget the group.
+    pub(crate) delete: bool,
+}
+
 /// The content of an edge: points or a window.
 #[derive(Clone, Debug)]
 pub enum Flow {
@@ -130,6 +141,15 @@ impl Flow {
                 unreachable!("a pipeline feeds windows to aggregates and sinks only")
             }
         }
+    }
+}
+
+impl Watermark {
+    /// True for the group of the watermark, and for the groups that it stands for.
+    pub(crate) fn is_of(&self, group: &Group) -> bool {
+        let own = &self.group;
+        let measurement = own.measurement.is_none() || own.measurement == group.measurement;
+        measurement && own.tags.iter().all(|tag| group.tags.contains(tag))
     }
 }
 

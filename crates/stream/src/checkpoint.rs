@@ -7,15 +7,23 @@
 
 use crate::node::State;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::oneshot;
 
 /// The state of a node: its task, its index in the task, and the saved state.
 pub(crate) type Reported = (Arc<str>, usize, Option<State>);
 
-/// A mark on the edges. The checkpoint is complete when its last clone is dropped.
+/// A mark on the edges of a task. The checkpoint is complete when its last clone is dropped.
 #[derive(Clone, Debug)]
-pub(crate) struct Barrier(Arc<Collecting>);
+pub(crate) struct Barrier {
+    collecting: Arc<Collecting>,
+    /// Held by the clones on the edges of one task.
+    passing: Arc<()>,
+}
+
+/// Whether a barrier is still on the edges of its task.
+#[derive(Debug)]
+pub(crate) struct Passing(Weak<()>);
 
 #[derive(Debug)]
 struct Collecting {
@@ -28,16 +36,43 @@ impl Barrier {
     /// edges.
     pub(crate) fn new() -> (Barrier, oneshot::Receiver<Vec<Reported>>) {
         let (complete, reports) = oneshot::channel();
-        let barrier = Barrier(Arc::new(Collecting {
+        let collecting = Collecting {
             reported: Mutex::default(),
             complete: Some(complete),
-        }));
+        };
+        let barrier = Barrier {
+            collecting: Arc::new(collecting),
+            passing: Arc::new(()),
+        };
         (barrier, reports)
+    }
+
+    /// Returns the barrier for another task.
+    pub(crate) fn of_task(&self) -> Barrier {
+        Barrier {
+            collecting: self.collecting.clone(),
+            passing: Arc::new(()),
+        }
+    }
+
+    /// Returns an observer of the barrier's clones.
+    pub(crate) fn passing(&self) -> Passing {
+        Passing(Arc::downgrade(&self.passing))
     }
 
     /// Reports the state of a node.
     pub(crate) fn report(&self, task: &Arc<str>, place: usize, state: Option<State>) {
-        self.0.reported.lock().push((task.clone(), place, state));
+        self.collecting
+            .reported
+            .lock()
+            .push((task.clone(), place, state));
+    }
+}
+
+impl Passing {
+    /// True if all nodes of the task have reported, or have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
     }
 }
 

@@ -11,21 +11,26 @@
 //! limits in [`EngineOptions`] drop points, and dropped points are counted.
 
 mod actors;
+mod check;
 mod checkpointing;
 mod endpoints;
 mod entrance;
+mod error;
 mod options;
 mod plan;
 mod routes;
 mod saved;
 mod sources;
+mod state;
 mod status;
 mod task;
 mod write;
 mod write_log;
 
+pub(crate) use check::check_name;
 pub(crate) use endpoints::Endpoint;
 pub use endpoints::{EndpointError, Endpoints};
+pub use error::{StartError, TaskError};
 pub use options::{AlertLogs, EngineOptions, SinkDisk, TaskOptions};
 pub use saved::{EngineSnapshot, SavedError};
 pub(crate) use status::escaped;
@@ -33,68 +38,31 @@ pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 pub use write::{BadLine, Write, WriteError, WriteReport};
 pub use write_log::{Durability, LogError};
 
-use crate::language::{self, LanguageError};
+use crate::language;
 use crate::node::latest::LatestByGroup;
 use crate::node::queue::{Counts, Queue};
 use crate::nodes::log;
 use crate::pending::PendingWrites;
 use crate::pipeline::Pipeline;
-use actors::{Command, Commands};
+use actors::Command;
+use check::{file_lengths, known_endpoints, refuse_tls};
 use corsair::{Executor, Report, RunError};
 use parking_lot::{Mutex, RwLock};
-use routes::Routes;
-use saved::{LogPlace, SavedTask};
+use saved::SavedTask;
+use state::EngineState;
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use task::Task;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use write_log::WriteLog;
 
 /// An engine that runs tasks. Clones share one engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
     shared: Arc<EngineState>,
-}
-
-#[derive(Debug)]
-struct EngineState {
-    options: EngineOptions,
-    routes: RwLock<Arc<Routes>>,
-    tasks: RwLock<BTreeMap<Arc<str>, Arc<Task>>>,
-    commands: Commands,
-    pending_writes: PendingWrites,
-    /// Held for reading while a write is given to tasks, and for writing while a barrier is sent.
-    order: RwLock<()>,
-    /// Permits for concurrent writes.
-    writes: Arc<Semaphore>,
-    write_log: OnceLock<WriteLog>,
-    /// True once the log has been read; new tasks then take all writes.
-    live: AtomicBool,
-    /// The position in the log of the last write that was given to tasks; changed while `order` is held.
-    position: AtomicU64,
-    /// The log position of the restored state.
-    restored: Mutex<LogPlace>,
-    /// The position at which each source continues; changed while `order` is held.
-    sources: Mutex<BTreeMap<String, i64>>,
-    closed: AtomicBool,
-    /// True if nodes save their state when their inputs end.
-    suspended: Arc<AtomicBool>,
-    /// The saved states of tasks that have not been started yet.
-    saved: Mutex<BTreeMap<String, SavedTask>>,
-    /// The lines that all `log` nodes have written.
-    log: Queue,
-    accepted: AtomicU64,
-    rejected: AtomicU64,
-    written: AtomicU64,
-    run: Mutex<Option<JoinHandle<Result<Report, RunError>>>>,
-    /// The runtime in which elements wait for capacity on the first edge of a task.
-    io: Handle,
 }
 
 /// The origin of a stored task, which a process needs to restart it.
@@ -106,84 +74,6 @@ pub struct TaskOrigin {
     created: i64,
     /// The lengths of the files of its alerts, by path.
     files: BTreeMap<String, u64>,
-}
-
-/// The reasons why an engine could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// Virtual time cannot run tasks, because tasks wait for edges.
-    #[error(
-        "streams run on the wall clock, and the executor `virtual` has none; use tokio, threads or pool"
-    )]
-    Virtual,
-    /// The system refused a thread.
-    #[error("no thread for the engine: {0}")]
-    Thread(#[from] io::Error),
-}
-
-/// A task could not be started or found.
-#[derive(Debug, thiserror::Error)]
-pub enum TaskError {
-    /// The task's text is not a valid pipeline.
-    #[error(transparent)]
-    Language(#[from] LanguageError),
-    /// A node posts to a URL that needs TLS, and this build has no TLS.
-    #[error(
-        "`{node}` posts to {url}, and this build has no TLS; build with `--features corsair-stream/tls`, or post to a plain http URL"
-    )]
-    Tls {
-        /// The name of the node.
-        node: Arc<str>,
-        /// The URL.
-        url: Arc<str>,
-    },
-    /// A node posts to an endpoint that the server does not have.
-    #[error(
-        "`{node}` posts to the endpoint '{endpoint}', and there is none; define it in the file of `--endpoints FILE`"
-    )]
-    Endpoint {
-        /// The name of the node.
-        node: Arc<str>,
-        /// The name of the endpoint.
-        endpoint: Arc<str>,
-    },
-    /// The name of a task cannot be part of a URL.
-    #[error(
-        "`{0}` is not a name for a task; use 1 to 128 letters, digits, `-`, `_` and `.`, and begin with a letter or digit"
-    )]
-    Name(String),
-    /// A task with this name exists.
-    #[error("there is a task `{0}` already; delete it first, or take another name")]
-    Duplicate(Arc<str>),
-    /// No task has this name.
-    #[error("there is no task `{name}`{}", did_you_mean(.near))]
-    Unknown {
-        /// The unknown name.
-        name: String,
-        /// The nearest existing name.
-        near: Option<String>,
-    },
-    /// An alert writes to a file that is not allowed.
-    #[error(
-        "`{node}` writes alerts to {path}, and tasks may write none there; name the directory for them (`--alert-logs DIR`)"
-    )]
-    AlertLog {
-        /// The name of the node.
-        node: Arc<str>,
-        /// The path of the refused file.
-        path: Arc<str>,
-    },
-    /// The number of tasks is at its limit.
-    #[error("there are {0} tasks already, as many as there may be; delete one first")]
-    TooMany(usize),
-    /// The engine is shutting down.
-    #[error("the engine is shutting down")]
-    Closed,
-}
-
-fn did_you_mean(near: &Option<String>) -> String {
-    near.as_ref()
-        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 impl Engine {
@@ -528,129 +418,4 @@ impl Engine {
             near,
         }
     }
-}
-
-impl EngineState {
-    fn tasks(&self) -> Vec<Arc<Task>> {
-        self.tasks.read().values().cloned().collect()
-    }
-
-    fn routes(&self) -> Arc<Routes> {
-        self.routes.read().clone()
-    }
-
-    /// Returns the position in the log behind the last write that tasks have received.
-    fn place(&self) -> LogPlace {
-        LogPlace {
-            position: self.position.load(Ordering::SeqCst),
-            generation: self.routes.read().generation,
-            identity: self.write_log.get().map(|log| log.identity),
-        }
-    }
-
-    /// Continues the generations of routes of an earlier process.
-    fn raise_generation(&self, least: u64) {
-        if self.routes.read().generation < least {
-            let mut routes = self.routes.write();
-            let generation = routes.generation.max(least);
-            Arc::make_mut(&mut routes).generation = generation;
-        }
-    }
-
-    /// Records that the log has been read: new tasks take every write from now on.
-    fn began_now(&self) {
-        self.live.store(true, Ordering::SeqCst);
-        let generation = self.routes.read().generation;
-        for task in self.tasks() {
-            let _ = task.since.compare_exchange(
-                u64::MAX,
-                generation,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-        }
-    }
-
-    /// Returns the saved state of the task `name`, unless its text has changed or the task was added after the state was
-    /// saved.
-    fn saved_for(&self, name: &str, pipeline: &Pipeline, since: Option<u64>) -> Option<SavedTask> {
-        let saved = self.saved.lock().remove(name)?;
-        if since.is_some_and(|since| since > self.restored.lock().generation) {
-            return None;
-        }
-        if saved.text == pipeline.to_string() {
-            return Some(saved);
-        }
-        tracing::warn!("task {name}: its text has changed; what was saved of it is left out");
-        None
-    }
-
-    fn subscribe(&self, task: &Arc<Task>) {
-        let mut routes = self.routes.write();
-        Arc::make_mut(&mut routes).add(task);
-        if self.live.load(Ordering::SeqCst) {
-            task.since.store(routes.generation, Ordering::Relaxed);
-        }
-    }
-
-    fn unsubscribe(&self, task: &Arc<Task>) {
-        Arc::make_mut(&mut self.routes.write()).remove(task);
-    }
-
-    fn take_routes(&self) -> Arc<Routes> {
-        std::mem::take(&mut self.routes.write())
-    }
-}
-
-/// Refuses a pipeline that posts to an https URL.
-fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
-    let secure = |url: &str| {
-        url.get(..8)
-            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
-    };
-    for node in pipeline.nodes() {
-        let mut urls = node.what.definition().urls().into_iter();
-        if let Some(url) = urls.find(|url| secure(url)) {
-            let (node, url) = (node.name.clone(), url.clone());
-            return Err(TaskError::Tls { node, url });
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a pipeline that posts to an endpoint that the server does not have.
-fn known_endpoints(pipeline: &Pipeline, endpoints: &Endpoints) -> Result<(), TaskError> {
-    for node in pipeline.nodes() {
-        for name in node.what.definition().receivers() {
-            if endpoints.get(name).is_none() {
-                let (node, endpoint) = (node.name.clone(), name.clone());
-                return Err(TaskError::Endpoint { node, endpoint });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns the lengths of the files to which a pipeline appends.
-fn file_lengths(pipeline: &Pipeline) -> BTreeMap<String, u64> {
-    let nodes = pipeline.nodes().iter();
-    let files = nodes.flat_map(|node| node.what.definition().files());
-    let length = |path: &str| std::fs::metadata(path).map_or(0, |data| data.len());
-    files.map(|path| (path.to_string(), length(path))).collect()
-}
-
-/// Refuses a name that no task can have.
-pub(crate) fn check_name(name: &str) -> Result<(), TaskError> {
-    match is_name(name) {
-        true => Ok(()),
-        false => Err(TaskError::Name(name.into())),
-    }
-}
-
-/// True if a name needs no escaping in a URL.
-fn is_name(name: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    (1..=128).contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.chars().all(inner)
 }

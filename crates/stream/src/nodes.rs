@@ -12,7 +12,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    from, filter, group_by, window, aggregate, top, holt_winters, eval, default, delete, derivative, running, state, change_detect, sample,
+    from, filter, group_by, window, barrier, aggregate, top, holt_winters, eval, default, delete, derivative, running, state, change_detect, sample,
     shift, flatten, combine, stats, deadman, union, join, alert, log, http_out, http_post,
     influxdb_out, #[cfg(feature = "kafka")] kafka_out,
 }
@@ -25,7 +25,8 @@ mod moments;
 /// The types of the nodes' properties, which a pipeline contains.
 pub(crate) mod definitions {
     pub use super::aggregate::{Aggregate, Aggregation};
-    pub use super::alert::{AddedColumn, Alert};
+    pub use super::alert::{AddedColumn, Alert, AlertService};
+    pub use super::barrier::Barrier;
     pub use super::buffer::Buffer;
     pub use super::change_detect::ChangeDetect;
     pub use super::combine::Combine;

@@ -5,7 +5,7 @@
 //! ends (at a node without followers, by an abort, or at a full edge), the token of the point is dropped. A write has
 //! settled when the last token is dropped. So nothing needs to be counted per point or per edge.
 
-use crate::batch::Flow;
+use crate::batch::{Flow, Watermark};
 use crate::checkpoint::Barrier;
 use corsair::edge::{Ring, Weigh};
 use parking_lot::Mutex;
@@ -48,6 +48,8 @@ struct WriteInProgress {
 pub(crate) enum Element {
     /// Points or a window.
     Flow(FlowElement),
+    /// A time before which no points of a group follow.
+    Watermark(Watermark),
     /// The barrier between the points before and after a checkpoint.
     Barrier(Barrier),
 }
@@ -63,7 +65,7 @@ pub(crate) struct FlowElement {
 
 /// Bytes of a write that a task holds, until all data derived from it has left the task's edges.
 #[derive(Clone, Debug)]
-pub(crate) struct Load(#[expect(dead_code, reason = "it is held, not read")] Arc<HeldBytes>);
+pub(crate) struct Load(Arc<HeldBytes>);
 
 #[derive(Debug)]
 struct HeldBytes {
@@ -77,6 +79,11 @@ impl Load {
         by.fetch_add(bytes, Ordering::Relaxed);
         let by = by.clone();
         Load(Arc::new(HeldBytes { bytes, by }))
+    }
+
+    /// Returns the number of bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes
     }
 }
 
@@ -100,7 +107,7 @@ impl Weigh<Element> for Points {
     fn weight(parcel: &Element) -> u64 {
         match parcel {
             Element::Flow(sent) => sent.flow.points() as u64,
-            Element::Barrier(_) => 0,
+            Element::Watermark(_) | Element::Barrier(_) => 0,
         }
     }
 }

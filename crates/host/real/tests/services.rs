@@ -171,3 +171,77 @@ fn stream_keeps_its_tasks_through_a_power_loss(sim: &mut Sim) -> Result<(), SimE
     assert_eq!(sim.state(&client), HostState::Exited(0), "{}", sim.log());
     Ok(())
 }
+
+const POINTS: u64 = 150;
+
+/// Returns the number of writes in the log of the service.
+fn position(client: &Client) -> u64 {
+    let metrics = insist("position", || client.get("http://stream:9092/metrics"));
+    let line = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("corsair_stream_log_position "));
+    line.map_or(0, |value| value.parse().unwrap())
+}
+
+/// Writes points, each until it is in the log, and checks that each is in the sum once.
+fn sum_points() {
+    let client = http();
+    let text = "stream | from('cpu') | cumulativeSum(value).as('sum') | http_out('sum')";
+    let task = json!({"name": "sum", "text": text}).to_string();
+    insist("task", || {
+        let request = client.post("http://stream:9092/tasks").body(task.clone());
+        request.header("content-type", "application/json")
+    });
+    for point in 1..=POINTS {
+        let line = format!("cpu value={point}i {point}000000000");
+        loop {
+            let request = client.post("http://stream:9092/write?db=metrics");
+            let accepted = request.body(line.clone()).send();
+            let accepted = accepted.is_ok_and(|answer| answer.status().is_success());
+            let position = position(&client);
+            assert!(
+                position == point || position == point - 1,
+                "{position} after {point} points"
+            );
+            assert!(
+                !accepted || position == point,
+                "point {point} was answered and is lost"
+            );
+            if position == point {
+                break;
+            }
+        }
+    }
+    std::thread::sleep(ms(500));
+    let shown = insist("sum", || client.get("http://stream:9092/tasks/sum/sum"));
+    let sum = &value(&shown)["series"][0]["values"][0][1];
+    assert_eq!(*sum, json!(POINTS * (POINTS + 1) / 2), "{shown}");
+}
+
+// Guarantee: stream-9.
+#[corsair_host::test(seeds = 20, deterministic = true)]
+fn stream_counts_each_point_once_through_power_losses(sim: &mut Sim) -> Result<(), SimError> {
+    let node = sim.host("stream", || {
+        stream_program::main();
+    });
+    let flags = "corsair-stream serve --addr 0.0.0.0:9092 --data /var/stream --durability always --checkpoint 0.1";
+    sim.args(&node, flags.split(' '));
+    let client = sim.host("client", sum_points);
+    let mut random = corsair::Random::new(sim.seed());
+    let mut time = 1_000;
+    for fault in [
+        Fault::power_loss,
+        Fault::kill,
+        Fault::power_loss,
+        Fault::kill,
+        Fault::power_loss,
+    ] {
+        time += 200 + u64::from(random.below(400));
+        sim.at(ms(time), fault(&node));
+        time += 100 + u64::from(random.below(200));
+        sim.at(ms(time), Fault::start(&node));
+    }
+    sim.run_until(Duration::from_secs(60))?;
+    assert_eq!(sim.state(&client), HostState::Exited(0), "{}", sim.log());
+    Ok(())
+}

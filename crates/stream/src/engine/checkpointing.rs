@@ -13,8 +13,10 @@ impl Engine {
     /// depends on the points on the edges of the slowest task. A task that fails or ends before it has reported is
     /// left out.
     ///
-    /// Pass the result to [`Engine::restore`]. A node may be missing if the overflow policy of its task drops barriers
-    /// with points.
+    /// A task whose overflow policy drops points takes none while its nodes report: they wait at its entrance, up to the
+    /// memory of the task. So the policy cannot drop the barrier.
+    ///
+    /// Pass the result to [`Engine::restore`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -41,8 +43,11 @@ impl Engine {
             // Read before the list of tasks, because a task that replaces another one later has a later generation.
             let place = shared.place();
             let tasks = shared.tasks();
-            for entrance in tasks.iter().flat_map(|task| &task.entrances) {
-                entrance.give_barrier(barrier.clone(), &shared.io);
+            for task in &tasks {
+                let barrier = barrier.of_task();
+                for entrance in &task.entrances {
+                    entrance.give_barrier(barrier.clone(), &shared.io);
+                }
             }
             (tasks, place, shared.sources.lock().clone())
         };

@@ -2,6 +2,7 @@
 //! password.
 
 use crate::node::post::basic;
+use crate::nodes::alert::services;
 use crate::pipeline::posted_to;
 use axum::http::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
@@ -34,6 +35,12 @@ pub(crate) struct Endpoint {
     scheme: Option<String>,
     /// The organisation of an InfluxDB 2.
     pub(crate) org: Option<String>,
+    /// Options of a service, such as `channel`, where a task has none.
+    pub(crate) options: BTreeMap<String, String>,
+    /// The topics of alerts whose alerts the endpoint receives.
+    topics: Vec<String>,
+    /// The service whose form these alerts have.
+    pub(crate) service: Option<String>,
     /// The header that `username`, `password` and `token` give.
     #[serde(skip)]
     authorization: Option<String>,
@@ -88,6 +95,14 @@ impl Endpoints {
         self.0.keys().map(String::as_str)
     }
 
+    /// Returns the endpoints that receive the alerts of a topic, with their names.
+    pub(crate) fn of_topic(&self, topic: &str) -> impl Iterator<Item = (&str, Endpoint)> {
+        let all = self.0.iter();
+        let named =
+            all.filter(move |(_, endpoint)| endpoint.topics.iter().any(|named| named == topic));
+        named.map(|(name, endpoint)| (name.as_str(), endpoint.clone()))
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Endpoint> {
         self.0.get(name)
     }
@@ -105,6 +120,17 @@ impl Endpoint {
             }
             _ => return Err("give `username` and `password`, or `token`".into()),
         };
+        if let Some(service) = self
+            .service
+            .as_deref()
+            .filter(|name| services::kind(name).is_none())
+        {
+            let known: Vec<&str> = services::names().collect();
+            return Err(format!(
+                "there is no service '{service}'; expected one of {}",
+                known.join(", ")
+            ));
+        }
         for (name, value) in self.all_headers() {
             if HeaderName::from_bytes(name.as_bytes()).is_err()
                 || HeaderValue::from_str(value).is_err()

@@ -3,6 +3,9 @@
 //! Giving an element to an entrance never waits, so a write reaches all of its tasks or none, even if its request is
 //! cancelled. Elements for a full edge wait in order in the entrance, and a separate task puts them on the edge. The
 //! limit is checked before anything is given: [`Entrance::has_room`].
+//!
+//! The edges of a task may drop points when they are full, but never a barrier: the entrance holds points back while a
+//! barrier is on these edges.
 
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
@@ -14,7 +17,10 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::task::yield_now;
+use tokio::time::sleep;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -23,8 +29,7 @@ pub(super) struct Entrance {
     /// The name of the task.
     pub(super) task: Arc<str>,
     overflow: Overflow,
-    /// The bytes of writes on the edges of the task, summed over all its entrances.
-    held: Arc<AtomicUsize>,
+    held: TaskBytes,
     limit: usize,
     /// Points dropped because the task used too much memory.
     pub(super) over_memory: Counter,
@@ -32,6 +37,33 @@ pub(super) struct Entrance {
     since: Arc<AtomicU64>,
     line: Mutex<Line>,
 }
+
+/// The bytes of writes that a task holds, summed over all its entrances.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TaskBytes {
+    /// On its edges, and at its entrances.
+    all: Arc<AtomicUsize>,
+    /// At its entrances.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl TaskBytes {
+    fn all(&self) -> usize {
+        self.all.load(Ordering::Relaxed)
+    }
+
+    /// True if no bytes are on the edges.
+    fn none_on_edges(&self) -> bool {
+        // `all` is read last: it contains what leaves an entrance in between.
+        let waiting = self.waiting.load(Ordering::SeqCst);
+        self.all.load(Ordering::SeqCst) <= waiting
+    }
+}
+
+/// The pause between two looks at the edges of a task.
+const LOOK: Duration = Duration::from_millis(1);
+/// The number of looks without a pause.
+const LOOKS: usize = 100;
 
 /// The number of waiting batches at which no more writes are accepted.
 const WAITING: usize = 64;
@@ -60,7 +92,7 @@ impl Entrance {
         task: Arc<str>,
         edge: Sender,
         overflow: Overflow,
-        held: Arc<AtomicUsize>,
+        held: TaskBytes,
         limit: usize,
         since: Arc<AtomicU64>,
     ) -> Entrance {
@@ -88,8 +120,15 @@ impl Entrance {
     /// task that drops points, the result is always true.
     pub(super) fn has_room(&self) -> bool {
         self.overflow != Overflow::Block
-            || (self.held.load(Ordering::Relaxed) < self.limit
-                && self.line.lock().waiting.len() < WAITING)
+            || (self.held.all() < self.limit && self.line.lock().waiting.len() < WAITING)
+    }
+
+    /// Waits until a task that drops points has processed all that it was given. Before a write of the log is given to it
+    /// again: the policy drops none of these, because it may have dropped none before.
+    pub(super) async fn processed_if_dropping(&self) {
+        if self.overflow != Overflow::Block {
+            until(|| self.held.all() == 0).await;
+        }
     }
 
     /// Passes points to the task. Does nothing if the task has ended.
@@ -100,11 +139,11 @@ impl Entrance {
         bytes: usize,
         io: &Handle,
     ) {
-        if self.overflow != Overflow::Block && self.held.load(Ordering::Relaxed) >= self.limit {
+        if self.overflow != Overflow::Block && self.held.all() >= self.limit {
             self.over_memory.add(flow.points());
             return;
         }
-        let load = Some(Load::new(bytes, &self.held));
+        let load = Some(Load::new(bytes, &self.held.all));
         self.put(
             Element::Flow(FlowElement {
                 flow,
@@ -125,15 +164,30 @@ impl Entrance {
         let mut line = self.line.lock();
         let edge = match &mut line.end {
             End::Free(edge) => edge,
-            End::Waiting { .. } => return line.waiting.push_back(parcel),
+            End::Waiting { .. } => return self.wait(&mut line, parcel),
             End::Closed => return,
         };
-        if let Err(TrySendError::Full(parcel)) = edge.try_send(parcel)
+        let waits = match self.overflow != Overflow::Block && matches!(parcel, Element::Barrier(_))
+        {
+            true => Some(parcel),
+            false => match edge.try_send(parcel) {
+                Err(TrySendError::Full(parcel)) => Some(parcel),
+                _ => None,
+            },
+        };
+        if let Some(parcel) = waits
             && let End::Free(edge) = std::mem::replace(&mut line.end, End::Waiting { close: false })
         {
-            line.waiting.push_back(parcel);
+            self.wait(&mut line, parcel);
             io.spawn(self.clone().pump(edge));
         }
+    }
+
+    fn wait(&self, line: &mut Line, parcel: Element) {
+        self.held
+            .waiting
+            .fetch_add(bytes(&parcel), Ordering::SeqCst);
+        line.waiting.push_back(parcel);
     }
 
     /// Closes the entrance; waiting elements are still processed.
@@ -161,13 +215,46 @@ impl Entrance {
                     }
                 }
             };
+            let passing = match &next {
+                Element::Barrier(barrier) if self.overflow != Overflow::Block => {
+                    until(|| self.held.none_on_edges()).await;
+                    Some(barrier.passing())
+                }
+                _ => None,
+            };
+            self.held.waiting.fetch_sub(bytes(&next), Ordering::SeqCst);
             if edge.send(next).await.is_err() {
                 // The task has failed or was deleted.
                 let mut line = self.line.lock();
                 line.end = End::Closed;
-                line.waiting.clear();
+                let waiting: usize = line.waiting.drain(..).map(|parcel| bytes(&parcel)).sum();
+                self.held.waiting.fetch_sub(waiting, Ordering::SeqCst);
                 return;
             }
+            if let Some(passing) = passing {
+                until(|| passing.is_over()).await;
+            }
+        }
+    }
+}
+
+/// The bytes of an element that count towards the memory of its task.
+fn bytes(parcel: &Element) -> usize {
+    match parcel {
+        Element::Flow(sent) => sent.load.as_ref().map_or(0, Load::bytes),
+        Element::Watermark(_) | Element::Barrier(_) => 0,
+    }
+}
+
+/// Waits until the edges of a task are in a certain state.
+async fn until(is_so: impl Fn() -> bool) {
+    for look in 0.. {
+        if is_so() {
+            return;
+        }
+        match look < LOOKS {
+            true => yield_now().await,
+            false => sleep(LOOK).await,
         }
     }
 }

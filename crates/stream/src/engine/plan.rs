@@ -1,6 +1,6 @@
 //! Builds edges and nodes from a pipeline.
 
-use super::entrance::Entrance;
+use super::entrance::{Entrance, TaskBytes};
 use super::saved::SavedTask;
 use super::task::{EdgeParts, NodeParts, Task};
 use super::{EngineState, TaskOptions, TaskOrigin};
@@ -40,7 +40,7 @@ pub(super) fn plan(
     let created = saved.as_ref().map_or(origin.created, |saved| saved.created);
     let since = Arc::new(AtomicU64::new(origin.since));
     let name: Arc<str> = name.into();
-    let held = Arc::new(AtomicUsize::new(0));
+    let held = TaskBytes::default();
     let nodes = pipeline.nodes();
     let (windows, regrouped) = (pipeline.windows(), regrouped(nodes));
     let abort = AbortHandle::new();
@@ -107,7 +107,7 @@ pub(super) fn plan(
                 meter: receiver.meter(),
             });
             let entrance = Entrance::new(
-                wanted.clone(),
+                wanted.selection(),
                 name.clone(),
                 sender,
                 options.overflow,

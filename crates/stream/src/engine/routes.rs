@@ -62,6 +62,7 @@ impl Routes {
                 database: given(0, database),
                 policy: given(1, policy),
                 measurement: measurement.cloned(),
+                ..Subscription::default()
             };
             takers.extend(self.takers.get(&key).into_iter().flatten().cloned());
         }

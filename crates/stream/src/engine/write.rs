@@ -98,6 +98,14 @@ pub(crate) struct ParsedWrite {
 }
 
 impl ParsedWrite {
+    /// Waits until tasks that drop points have processed all earlier writes.
+    pub(super) async fn wait_for_dropping_tasks(&self) {
+        let takers = self.blocks.iter().flat_map(|(_, takers)| takers);
+        for taker in takers.chain(&self.takers_of_all) {
+            taker.processed_if_dropping().await;
+        }
+    }
+
     /// Keeps only the entrances for which `takes` is true.
     pub(super) fn retain(&mut self, takes: impl Fn(&Entrance) -> bool) {
         let lists = self.blocks.iter_mut().map(|(_, takers)| takers);

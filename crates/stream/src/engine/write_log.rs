@@ -271,6 +271,7 @@ impl Engine {
                 .expect("it may take as much memory as it needs");
             parsed.source = source;
             parsed.retain(|taker| taker.since() <= entry.generation);
+            parsed.wait_for_dropping_tasks().await;
             while let Err(error) = self.shared.wait_for_capacity(&parsed).await {
                 if error == WriteError::Closed {
                     return Err(error.to_string());

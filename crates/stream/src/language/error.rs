@@ -85,6 +85,20 @@ pub enum Problem {
         /// The name of the property.
         property: &'static str,
     },
+    /// A property of a service precedes the service.
+    #[error("`.{property}` belongs to a service: write it after the service, such as `.slack()`")]
+    BeforeService {
+        /// The name of the property.
+        property: &'static str,
+    },
+    /// A service does not have a property.
+    #[error("`.{service}()` has no `{property}`")]
+    OtherService {
+        /// The name of the property.
+        property: &'static str,
+        /// The name of the service.
+        service: &'static str,
+    },
     /// The policy of a sink is unknown.
     #[error(
         "'{0}' is not a policy of a full queue; expected 'block', 'drop_oldest' or 'drop_newest'"

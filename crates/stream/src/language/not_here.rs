@@ -4,10 +4,6 @@
 pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ("autoscale", SCALE),
     (
-        "barrier",
-        "windows go by the times of points alone; write a point of the group to move them on",
-    ),
-    (
         "batch",
         "there is no database to query; send the points to /write and begin with `stream`",
     ),
@@ -44,9 +40,6 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "trickle",
         "windows do not become single points again; aggregate them, or leave out the `window`",
     ),
-    ("round", TIMES),
-    ("truncate", TIMES),
-    ("topic", HANDLER),
     ("category", INHIBIT),
     ("inhibit", INHIBIT),
     (
@@ -62,16 +55,10 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "no programs are started; let the receiver of `.post('URL')` start them",
     ),
     ("email", HANDLER),
-    ("slack", HANDLER),
-    ("discord", HANDLER),
-    ("teams", HANDLER),
-    ("telegram", HANDLER),
     ("hipChat", HANDLER),
     ("pagerDuty", HANDLER),
-    ("pagerDuty2", HANDLER),
     ("opsGenie", HANDLER),
     ("opsGenie2", HANDLER),
-    ("victorOps", HANDLER),
     ("alerta", HANDLER),
     ("sensu", HANDLER),
     ("pushover", HANDLER),
@@ -90,6 +77,10 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     (
         "skipSSLVerification",
         "certificates are always checked; post to a plain http URL, or to a proxy",
+    ),
+    (
+        "deleteAll",
+        "groups without points are forgotten after `serve --series-idle`",
     ),
     (
         "timeout",
@@ -133,7 +124,6 @@ pub(crate) const FUNCTIONS_NOT_HERE: &[(&str, &str)] = &[
 
 const SPECIAL: &str = "special functions are missing; compute them where the points are written";
 const SCALE: &str = "nothing is scaled from here; let the receiver of an `http_post` do it";
-const TIMES: &str = "times stay what they are; round them where the points are written";
 const HANDLER: &str =
     "alerts go to `.log('PATH')` and `.post('URL')`; let the receiver of the post pass them on";
 const INHIBIT: &str =

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::operator::Operator;
 use super::sink::Sink;
 use super::state::State;
-use crate::batch::Flow;
+use crate::batch::{Flow, Watermark};
 use crate::checkpoint::Barrier;
 use crate::pending::{Element, FlowElement, Load, PendingWrite, Points, Receiver};
 use corsair::edge::{FanOut, Overflow, Ring};
@@ -45,6 +45,8 @@ struct Alignment {
 enum Arrival {
     /// Points or windows of an input.
     FlowElement(usize, FlowElement),
+    /// A watermark of the only input.
+    Watermark(Watermark),
     /// A barrier, from all inputs that have not ended.
     Barrier(Barrier),
     /// The end of all inputs.
@@ -70,6 +72,11 @@ impl Inputs {
         loop {
             match self.arrived.pop() {
                 Some(Element::Flow(sent)) => return Arrival::FlowElement(self.from, sent),
+                Some(Element::Watermark(watermark)) if self.edges.len() == 1 => {
+                    return Arrival::Watermark(watermark);
+                }
+                // Another input may still have older points.
+                Some(Element::Watermark(_)) => {}
                 Some(Element::Barrier(barrier)) if self.edges.len() == 1 => {
                     return Arrival::Barrier(barrier);
                 }
@@ -251,6 +258,13 @@ pub(crate) async fn operate(
                     send(&mut out, &sent.pending, sent.load.as_ref(), &mut outputs).await;
                 }
             }
+            NodeInput::Arrived(Arrival::Watermark(watermark)) => {
+                operator.watermark(&watermark, &mut out);
+                if !out.is_empty() {
+                    send(&mut out, &begin(), None, &mut outputs).await;
+                }
+                let _ = outputs.send(Element::Watermark(watermark)).await;
+            }
             NodeInput::Arrived(Arrival::Barrier(barrier)) => {
                 report(&barrier, operator.save());
                 let _ = outputs.send(Element::Barrier(barrier)).await;
@@ -258,8 +272,11 @@ pub(crate) async fn operate(
             NodeInput::Arrived(Arrival::Ended) => break,
             NodeInput::Strike(time) => {
                 let begun = Instant::now();
-                operator.strike(time, &mut out);
+                let watermarks = operator.strike(time, &mut out);
                 send(&mut out, &begin(), None, &mut outputs).await;
+                for watermark in watermarks {
+                    let _ = outputs.send(Element::Watermark(watermark)).await;
+                }
                 if let Some(clock) = &mut clock {
                     clock.rest(begun.elapsed());
                 }
@@ -314,6 +331,10 @@ pub(crate) async fn deliver(
     loop {
         let sent = match inputs.next().await {
             Arrival::FlowElement(_, sent) => sent,
+            Arrival::Watermark(watermark) => {
+                let _ = outputs.send(Element::Watermark(watermark)).await;
+                continue;
+            }
             Arrival::Barrier(barrier) => {
                 report(&barrier, sink.save());
                 let _ = outputs.send(Element::Barrier(barrier)).await;

@@ -8,7 +8,8 @@ use super::counter::Counters;
 use super::faults::Faults;
 use super::latest::LatestByGroup;
 use super::operator::Operator;
-use super::queue::{Counts, Deliver, Queue, SpillTo};
+use super::post::PostTo;
+use super::queue::{Counts, Deliver, Queue, SpillTo, Together};
 use super::series::Limits;
 use super::sink::Sink;
 use super::spill::Spill;
@@ -85,13 +86,8 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         None
     }
 
-    /// Returns the URLs to which the node posts.
-    fn urls(&self) -> Vec<&Arc<str>> {
-        Vec::new()
-    }
-
-    /// Returns the names of the server's endpoints to which the node posts.
-    fn receivers(&self) -> Vec<&Arc<str>> {
+    /// Returns the receivers to which the node posts.
+    fn posts(&self) -> Vec<&PostTo> {
         Vec::new()
     }
 
@@ -237,7 +233,13 @@ const MEMORY_BESIDE_DISK: usize = 4 << 20;
 impl Context<'_> {
     /// Creates the queue of an external receiver, with a disk buffer if the engine has disk buffers. `place` is the
     /// index of the queue within the node.
-    pub(crate) fn outlet(&self, place: usize, counts: &Counts, deliver: Deliver) -> Queue {
+    pub(crate) fn outlet(
+        &self,
+        place: usize,
+        counts: &Counts,
+        together: Option<Together>,
+        deliver: Deliver,
+    ) -> Queue {
         let node = self.name.rsplit(':').next().unwrap_or_default();
         let spill = self.delivery.disk.map(|disk| {
             let directory = disk
@@ -253,7 +255,7 @@ impl Context<'_> {
             None => self.delivery.memory,
             Some(_) => self.delivery.memory.min(MEMORY_BESIDE_DISK),
         };
-        Queue::spilling(self.name.clone(), memory, spill, deliver)
+        Queue::spilling(self.name.clone(), memory, spill, together, deliver)
     }
 }
 

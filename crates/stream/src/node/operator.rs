@@ -4,14 +4,17 @@ use super::clock::Clock;
 use super::counter::Counters;
 use super::queue::Queue;
 use super::state::State;
-use crate::batch::Flow;
+use crate::batch::{Flow, Watermark};
 
 /// The work of a node on arriving points and windows.
 ///
 /// An operator never fails: a point that it cannot use is counted, logged at a limited rate, and dropped.
 pub(crate) trait Operator: Send + 'static {
-    /// Takes a flow from an input, and appends the results to `out`.
+    /// Takes points or a window from an input, and appends the results to `out`.
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>);
+
+    /// Takes a watermark from the only input, and appends the results to `out`. The watermark is passed on behind them.
+    fn watermark(&mut self, _: &Watermark, _: &mut Vec<Flow>) {}
 
     /// Returns the maximum number of rows of a batch that [`take`](Operator::take) accepts. Larger batches are split
     /// before the call.
@@ -24,8 +27,10 @@ pub(crate) trait Operator: Send + 'static {
         None
     }
 
-    /// Handles a tick of the clock: appends the results to `out`.
-    fn strike(&mut self, _time: i64, _: &mut Vec<Flow>) {}
+    /// Handles a tick of the clock: appends the results to `out`, and returns watermarks that are sent behind them.
+    fn strike(&mut self, _time: i64, _: &mut Vec<Flow>) -> Vec<Watermark> {
+        Vec::new()
+    }
 
     /// Handles the end of the stream: appends everything that was deferred to `out`.
     fn finish(&mut self, _: &mut Vec<Flow>) {}

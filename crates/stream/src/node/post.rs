@@ -1,14 +1,14 @@
 //! Posts over HTTP: the receiver of a sink with its headers, and the attempts to deliver a body.
 
 use super::definition::Context;
-use super::queue::{Deliver, Delivery};
+use super::queue::{Deliver, Delivery, Undelivered};
 use crate::engine::Endpoint;
-use crate::language::{Parsed, Parser, Problem, Span, fail, set};
+use crate::language::{Parsed, Parser, Problem, Span, Token, fail, set};
 use crate::pipeline::{Rule, Text, Writer, posted_to};
 use axum::http::{HeaderName, HeaderValue};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use std::fmt;
+use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,19 @@ impl<T: Into<Arc<str>>> From<T> for PostTo {
 impl PostTo {
     /// The names of the receiver's properties in the language.
     pub(crate) const PROPERTIES: [&'static str; 4] = ["endpoint", "header", "basic", "token"];
+
+    /// Parses the URL in the parentheses of a node, if there is one.
+    pub(crate) fn parse(parser: &mut Parser<'_>) -> Parsed<PostTo> {
+        match parser.is("(") && parser.following != Token::Symbol(")") {
+            true => Ok(parser.argument(Parser::string)?.into()),
+            false => parser.nothing().map(|()| PostTo::default()),
+        }
+    }
+
+    /// True if the task names neither a URL nor an endpoint.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.url.is_empty() && self.endpoint.is_none()
+    }
 
     /// Parses one property of the receiver, whose name was read.
     pub(crate) fn property(
@@ -85,6 +98,18 @@ impl PostTo {
             }
         }
         Ok(())
+    }
+
+    /// Returns the name of the endpoint, or the URL.
+    pub(crate) fn label(&self) -> String {
+        self.endpoint.as_ref().unwrap_or(&self.url).to_string()
+    }
+
+    /// Writes the parentheses of a node, with the URL if there is no endpoint.
+    pub(crate) fn write_url(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        let url = Text(&self.url);
+        let url: Option<&dyn Display> = self.endpoint.is_none().then_some(&url);
+        out.arguments(url.as_slice())
     }
 
     /// Writes the properties behind the URL.
@@ -146,15 +171,28 @@ impl Client {
         }
     }
 
-    /// Posts a body once. The header `Idempotency-Key` is the same whenever this body is posted, and no other body has
-    /// it.
-    pub(crate) fn post(&self, url: &str, content_type: &str, number: u64, body: &str) -> Delivery {
+    /// Posts a body once. The header `Idempotency-Key` has the number of the body, and the number of the last body that
+    /// is posted together with it. It is the same whenever these bodies are posted, and no other post has it.
+    pub(crate) fn post(
+        &self,
+        url: &str,
+        content_type: &str,
+        bodies: &[Undelivered],
+        text: &str,
+    ) -> Delivery {
+        let mut key = self.prefix.clone();
+        for end in [bodies.first(), bodies.get(1..).and_then(<[_]>::last)]
+            .into_iter()
+            .flatten()
+        {
+            key += &format!("-{}", end.number);
+        }
         let mut request = self.agent.post(url).content_type(content_type);
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        request = request.header("Idempotency-Key", format!("{}-{number}", self.prefix));
-        match request.send(body.as_bytes()) {
+        request = request.header("Idempotency-Key", key);
+        match request.send(text.as_bytes()) {
             Ok(_) => Delivery::Delivered,
             Err(error) => after(&error),
         }
@@ -183,9 +221,10 @@ pub(crate) fn attempts(over: &dyn Fn() -> bool, mut send: impl FnMut() -> Delive
 /// Returns a function that posts bodies as JSON to one URL.
 pub(crate) fn poster(context: &Context<'_>, to: Endpoint) -> Deliver {
     let client = Client::new(context, &to);
-    Box::new(move |body, over| {
+    Box::new(move |bodies, over| {
         attempts(over, || {
-            client.post(&to.url, "application/json", body.number, &body.text)
+            // A receiver of JSON takes one body at a time.
+            client.post(&to.url, "application/json", bodies, &bodies[0].text)
         })
     })
 }

@@ -4,22 +4,27 @@
 //! separate thread delivers the bodies in order. The thread is started with the first body and ends after a time
 //! without bodies.
 //!
+//! Where a receiver allows it, waiting bodies are delivered together ([`Together`]).
+//!
 //! A queue with a disk buffer tries a body until the receiver takes or refuses it, and stores further bodies in a
 //! [`Spill`] when its memory is full.
 
+mod state;
+mod worker;
+
+pub(crate) use state::SpillTo;
+
 use super::append::Append;
 use super::counter::{Counter, Counters};
-use super::spill::{SavedSpill, Spill};
+use super::spill::SavedSpill;
 use crate::pending::PendingWrite;
 use corsair::edge::Overflow;
 use parking_lot::{Condvar, Mutex};
-use std::collections::VecDeque;
+use state::{Mode, State};
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// A body that a sink delivers at once.
@@ -78,8 +83,18 @@ pub(crate) enum Delivery {
     Unavailable,
 }
 
-/// Delivers a body, waiting if necessary. The second argument returns true when the delivery must be abandoned.
-pub(crate) type Deliver = Box<dyn FnMut(&Undelivered, &dyn Fn() -> bool) -> Delivery + Send>;
+/// Delivers bodies together, waiting if necessary; more than one only if the queue has [`Together`]. The second argument
+/// returns true when the delivery must be abandoned.
+pub(crate) type Deliver = Box<dyn FnMut(&[Undelivered], &dyn Fn() -> bool) -> Delivery + Send>;
+
+/// Bodies with consecutive numbers that one delivery may contain.
+#[derive(Clone, Copy)]
+pub(crate) struct Together {
+    /// The most bytes of their texts.
+    pub(crate) bytes: usize,
+    /// True if a later body may be delivered with the first one.
+    pub(crate) fit: fn(&str, &str) -> bool,
+}
 
 /// The bodies of a queue, for the next start.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -87,13 +102,6 @@ pub(crate) struct SavedQueue {
     pub(crate) bodies: Vec<Undelivered>,
     /// The later bodies, which wait on disk.
     spilled: Option<SavedSpill>,
-}
-
-/// The disk buffer of a queue.
-pub(crate) struct SpillTo {
-    pub(crate) spill: Spill,
-    /// The counters of bodies that are read back.
-    pub(crate) counts: Counts,
 }
 
 /// See the [module](self).
@@ -109,42 +117,12 @@ struct Inner {
     /// Notified when the queue has capacity, is empty, or is closed.
     drained: Notify,
     deliver: Mutex<Deliver>,
+    together: Option<Together>,
     /// The file to which the queue appends, if any.
     file: Option<Append>,
     /// True if bodies that do not fit into memory go to disk.
     spills: bool,
 }
-
-#[derive(Default)]
-struct State {
-    bodies: VecDeque<Body>,
-    /// The bytes of bodies, including the one that is being delivered.
-    bytes: usize,
-    /// The body that is being delivered.
-    current: Option<Undelivered>,
-    /// True while the thread that delivers bodies runs.
-    running: bool,
-    mode: Mode,
-    /// The disk buffer. If it is not empty, its bodies come after `bodies`.
-    disk: Option<SpillTo>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Mode {
-    #[default]
-    Deliver,
-    /// Delivers nothing more, and stores bodies without a limit until they are saved.
-    Keep,
-    /// Delivers and stores nothing more.
-    Discard,
-}
-
-/// The time without bodies after which the thread ends.
-const IDLE: Duration = Duration::from_secs(5);
-/// The longest pause before an unavailable receiver is tried again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The shortest pause before an unavailable receiver is tried again.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -156,7 +134,7 @@ impl fmt::Debug for Queue {
 impl Queue {
     /// Creates a queue for `limit` bytes, or for one larger body.
     pub(crate) fn new(name: String, limit: usize, deliver: Deliver) -> Queue {
-        Queue::spilling(name, limit, None, deliver)
+        Queue::spilling(name, limit, None, None, deliver)
     }
 
     /// Creates a queue for this many bytes, or one body, with or without a disk buffer.
@@ -164,6 +142,7 @@ impl Queue {
         name: String,
         limit: usize,
         disk: Option<SpillTo>,
+        together: Option<Together>,
         deliver: Deliver,
     ) -> Queue {
         Queue(Arc::new(Inner {
@@ -177,6 +156,7 @@ impl Queue {
             filled: Condvar::new(),
             drained: Notify::new(),
             deliver: Mutex::new(deliver),
+            together,
             file: None,
         }))
     }
@@ -184,12 +164,15 @@ impl Queue {
     /// Creates a queue of lines that are appended to a file.
     pub(crate) fn of_file(name: String, limit: usize, file: Append) -> Queue {
         let to = file.clone();
-        let deliver: Deliver = Box::new(move |body, _| {
-            let appended = to.append(&body.text);
-            if !appended {
-                to.dropped(body.text.len());
-            }
-            match appended {
+        let deliver: Deliver = Box::new(move |bodies, _| {
+            let append = |body: &Undelivered| {
+                let appended = to.append(&body.text);
+                if !appended {
+                    to.dropped(body.text.len());
+                }
+                appended
+            };
+            match bodies.iter().all(append) {
                 true => Delivery::Delivered,
                 false => Delivery::Refused,
             }
@@ -356,7 +339,7 @@ impl Queue {
             drained.as_mut().enable();
             {
                 let state = self.0.state.lock();
-                let empty = state.is_empty() && state.current.is_none();
+                let empty = state.is_empty() && state.current.is_empty();
                 if empty || state.mode != Mode::Deliver {
                     return;
                 }
@@ -465,159 +448,6 @@ impl Queue {
             Ok(_) => state.running = true,
             // The next body tries again to start the thread.
             Err(error) => tracing::error!("{}: no thread for it: {error}", self.0.name),
-        }
-    }
-}
-
-impl SpillTo {
-    /// Sets the counter of bodies on disk.
-    fn count(&self) {
-        self.counts.on_disk.set(self.spill.len());
-    }
-}
-
-impl State {
-    /// True if a body can be stored. Saved bodies are not limited.
-    fn has_room(&self, body: &Body, limit: usize) -> bool {
-        let fits = self.fits_in_memory(body, limit);
-        match &self.disk {
-            _ if self.mode != Mode::Deliver => true,
-            None => fits,
-            Some(disk) if disk.spill.is_empty() => true,
-            Some(disk) => disk.spill.has_room(body.text.len()),
-        }
-    }
-
-    fn fits_in_memory(&self, body: &Body, limit: usize) -> bool {
-        self.mode != Mode::Deliver || self.bytes == 0 || self.bytes + body.text.len() <= limit
-    }
-
-    /// Returns the bodies in memory that have not been delivered.
-    fn rest(&self) -> Vec<Undelivered> {
-        let rest = self.bodies.iter().map(|body| Undelivered {
-            number: body.number,
-            text: body.text.clone(),
-        });
-        self.current.iter().cloned().chain(rest).collect()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bodies.is_empty() && self.disk.as_ref().is_none_or(|disk| disk.spill.is_empty())
-    }
-
-    fn push(&mut self, Undelivered { number, text }: Undelivered, counts: &Counts) {
-        self.bytes += text.len();
-        self.bodies.push_back(Body {
-            number,
-            text,
-            count: 1,
-            counts: counts.clone(),
-            pending: None,
-        });
-    }
-
-    /// Drops the oldest bodies until this one can be stored. A disk buffer is read in parts of half the memory.
-    fn drop_oldest(&mut self, body: &Body, queue: &Inner) {
-        while !self.has_room(body, queue.limit) {
-            if self.bodies.is_empty() {
-                self.load(queue);
-            }
-            let Some(oldest) = self.bodies.pop_front() else {
-                return;
-            };
-            self.bytes -= oldest.text.len();
-            oldest.counts.dropped.add(oldest.count);
-        }
-    }
-
-    /// Moves bodies from disk to memory, if there are any.
-    fn load(&mut self, queue: &Inner) {
-        let Some(disk) = &mut self.disk else {
-            return;
-        };
-        if disk.spill.is_empty() {
-            return;
-        }
-        let before = disk.spill.len();
-        let taken = disk.spill.take(queue.limit / 2).unwrap_or_else(|error| {
-            tracing::error!("{}: the disk buffer cannot be read: {error}", queue.name);
-            disk.counts.failed.add(before as usize);
-            Vec::new()
-        });
-        disk.count();
-        let counts = disk.counts.clone();
-        for body in taken {
-            self.push(body, &counts);
-        }
-    }
-}
-
-impl Inner {
-    /// Delivers bodies, until there has been nothing to deliver for some time.
-    fn run(&self) {
-        let mut deliver = self.deliver.lock();
-        let mut state = self.state.lock();
-        loop {
-            if state.mode != Mode::Deliver {
-                break;
-            }
-            if state.bodies.is_empty() {
-                state.load(self);
-                self.drained.notify_waiters();
-            }
-            let Some(body) = state.bodies.pop_front() else {
-                let waited = self.filled.wait_for(&mut state, IDLE);
-                if waited.timed_out() && state.is_empty() {
-                    break;
-                }
-                continue;
-            };
-            let current = Undelivered {
-                number: body.number,
-                text: body.text,
-            };
-            state.current = Some(current.clone());
-            drop(state);
-            let delivered = self.attempt(&mut deliver, &current);
-            state = self.state.lock();
-            if state.mode == Mode::Keep && delivered != Delivery::Delivered {
-                // The body is saved with the other undelivered bodies.
-                break;
-            }
-            state.current = None;
-            state.bytes = state.bytes.saturating_sub(current.text.len());
-            match delivered {
-                Delivery::Delivered => body.counts.delivered.add(body.count),
-                _ => body.counts.failed.add(body.count),
-            }
-            drop(body.pending);
-            self.drained.notify_waiters();
-        }
-        state.running = false;
-        drop(state);
-        self.drained.notify_waiters();
-    }
-
-    /// Delivers a body. With a disk buffer it waits until the receiver is available.
-    fn attempt(&self, deliver: &mut Deliver, body: &Undelivered) -> Delivery {
-        let over = || self.state.lock().mode != Mode::Deliver;
-        let mut pause = SHORTEST_PAUSE;
-        loop {
-            let delivered = catch_unwind(AssertUnwindSafe(|| deliver(body, &over)));
-            let delivered = delivered.unwrap_or(Delivery::Refused);
-            if delivered != Delivery::Unavailable || !self.spills {
-                return delivered;
-            }
-            let mut state = self.state.lock();
-            let until = Instant::now() + pause;
-            while state.mode == Mode::Deliver && Instant::now() < until {
-                // Bodies that arrive wake it, too.
-                self.filled.wait_until(&mut state, until);
-            }
-            if state.mode != Mode::Deliver {
-                return delivered;
-            }
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::counter::Counter;
 use super::state::State;
-use crate::batch::{Batch, Flow, Group};
+use crate::batch::{Batch, Flow, Group, Watermark};
 use crate::hash::HashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -146,6 +146,41 @@ impl<V> Series<V> {
         self.entries
             .iter()
             .map(|(group, entry)| (group, &entry.value))
+    }
+
+    /// Iterates over all groups and their values, in no particular order.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&Arc<Group>, &mut V)> {
+        self.entries
+            .iter_mut()
+            .map(|(group, entry)| (group, &mut entry.value))
+    }
+
+    /// Calls `each` for the groups of a watermark, in order. Forgets them afterwards, if the watermark says so.
+    pub(crate) fn watermark(&mut self, watermark: &Watermark, mut each: impl FnMut(&mut V)) {
+        let groups = match self.entries.contains_key(&watermark.group) {
+            true => vec![watermark.group.clone()],
+            false => {
+                let groups = self.entries.keys().filter(|group| watermark.is_of(group));
+                let mut groups: Vec<Arc<Group>> = groups.cloned().collect();
+                groups.sort_unstable();
+                groups
+            }
+        };
+        for group in groups {
+            if let Some(value) = self.get_mut(&group) {
+                each(value);
+            }
+            if watermark.delete {
+                self.remove(&group);
+            }
+        }
+    }
+
+    /// Forgets a group, if it is known.
+    pub(crate) fn remove(&mut self, group: &Arc<Group>) {
+        if self.entries.remove(group).is_some() {
+            self.bytes -= weight::<V>(group);
+        }
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {

@@ -7,6 +7,7 @@
 //! result changes nothing.
 
 mod operator;
+pub(crate) mod services;
 
 use super::log;
 use crate::expression::Expression;
@@ -19,6 +20,7 @@ use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Rule, Template, Time, Writer};
 use corsair::edge::Overflow;
 use operator::{AlertOperator, Handler};
+pub use services::AlertService;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,18 +49,24 @@ const OTHERS: [&str; 13] = [
     "post",
 ];
 
+/// The number of properties before [`OTHERS`], and of all.
+const BEFORE: usize = Alert::CONDITIONS.len() + AddedColumn::ALL.len() + services::PROPERTIES.len();
+const COUNT: usize = BEFORE + OTHERS.len();
+
 /// The names of all properties.
-const PROPERTIES: [&str; Alert::CONDITIONS.len() + AddedColumn::ALL.len() + OTHERS.len()] = {
+const PROPERTIES: [&str; COUNT] = {
     let (conditions, adds) = (Alert::CONDITIONS.len(), AddedColumn::ALL.len());
-    let mut all = [""; Alert::CONDITIONS.len() + AddedColumn::ALL.len() + OTHERS.len()];
+    let mut all = [""; COUNT];
     let mut at = 0;
     while at < all.len() {
         all[at] = if at < conditions {
             Alert::CONDITIONS[at]
         } else if at < conditions + adds {
             AddedColumn::ALL[at - conditions].0
+        } else if at < BEFORE {
+            services::PROPERTIES[at - conditions - adds]
         } else {
-            OTHERS[at - conditions - adds]
+            OTHERS[at - BEFORE]
         };
         at += 1;
     }
@@ -104,6 +112,10 @@ pub struct Alert {
     pub logs: Vec<Arc<str>>,
     /// Receivers to which alerts are posted as JSON.
     pub posts: Vec<PostTo>,
+    /// Services that receive alerts in a form of their own.
+    pub services: Vec<AlertService>,
+    /// Topics, which stand for the endpoints that name them.
+    pub topics: Vec<Arc<str>>,
     /// The policy of the full disk buffer of a receiver; `None`: the task's.
     pub overflow: Option<Overflow>,
 }
@@ -261,6 +273,11 @@ pub(super) fn properties(parser: &mut Parser<'_>) -> Parsed<Alert> {
             set(slot, parser.argument(Parser::condition)?, property, span)?;
             continue;
         }
+        if let Some(kind) = services::kind(property) {
+            parser.nothing()?;
+            alert.services.push(AlertService::new(kind));
+            continue;
+        }
         match property {
             "stateChangesOnly" => {
                 let mut after = Duration::ZERO;
@@ -275,6 +292,11 @@ pub(super) fn properties(parser: &mut Parser<'_>) -> Parsed<Alert> {
                 let url = parser.list(Parser::string)?.into_iter().next();
                 alert.posts.push(url.unwrap_or_default().into());
             }
+            "topic" => alert.topics.push(parser.argument(Parser::string)?),
+            _ if services::PROPERTIES.contains(&property) => match alert.services.last_mut() {
+                Some(service) => service.property(parser, property, span)?,
+                None => return fail(Problem::BeforeService { property }, span),
+            },
             _ if PostTo::PROPERTIES.contains(&property) => match alert.posts.last_mut() {
                 Some(post) => post.property(parser, property, span)?,
                 None => return fail(Problem::BeforePost { property }, span),
@@ -315,7 +337,8 @@ impl Definition for Alert {
         for text in [&self.id, &self.message].into_iter().flatten() {
             Template::new(text).map_err(Rule::Template)?;
         }
-        self.posts.iter().try_for_each(PostTo::check)
+        let services = self.services.iter().map(|service| &service.to);
+        self.posts.iter().chain(services).try_for_each(PostTo::check)
     }
 
     fn expressions(&mut self) -> Vec<&mut Expression> {
@@ -347,30 +370,46 @@ impl Definition for Alert {
             out.text("post", Some(&post.url))?;
             post.write(out)?;
         }
+        for service in &self.services {
+            service.write(out)?;
+        }
+        for topic in &self.topics {
+            out.text("topic", Some(topic))?;
+        }
         write_overflow(self.overflow, out)
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
         let files = self.logs.iter().map(|path| {
             let counts = Counts::default();
-            Handler::new(log::file(context, path), counts)
+            Handler::new(path.to_string(), log::file(context, path), counts, None)
         });
-        let receivers = self.posts.iter().enumerate().map(|(place, post)| {
+        let posts = self.posts.iter().map(|post| (post.label(), post.resolved(context), None));
+        let services = self.services.iter().map(|service| {
+            let mut endpoint = service.to.resolved(context);
+            let form = service.form(&mut endpoint);
+            (service.to.label(), endpoint, Some(form))
+        });
+        let topics = self.topics.iter();
+        let topics = topics.flat_map(|topic| context.delivery.endpoints.of_topic(topic));
+        let topics = topics.map(|(name, mut endpoint)| {
+            let kind = endpoint.service.as_deref().and_then(services::kind);
+            let form = kind.map(|kind| AlertService::new(kind).form(&mut endpoint));
+            (name.to_owned(), endpoint, form)
+        });
+        let receivers = posts.chain(services).chain(topics).enumerate();
+        let receivers = receivers.map(|(place, (name, endpoint, form))| {
             let counts = Counts::default();
-            let deliver = poster(context, post.resolved(context));
-            Handler::new(context.outlet(place, &counts, deliver), counts)
+            let queue = context.outlet(place, &counts, None, poster(context, endpoint));
+            Handler::new(name, queue, counts, form)
         });
         let handlers = files.chain(receivers).collect();
         Built::from(AlertOperator::new(self, context, handlers))
     }
 
-    fn urls(&self) -> Vec<&Arc<str>> {
-        self.posts.iter().map(|post| &post.url).collect()
-    }
-
-    fn receivers(&self) -> Vec<&Arc<str>> {
-        let named = self.posts.iter();
-        named.filter_map(|post| post.endpoint.as_ref()).collect()
+    fn posts(&self) -> Vec<&PostTo> {
+        let services = self.services.iter().map(|service| &service.to);
+        self.posts.iter().chain(services).collect()
     }
 
     fn files(&self) -> &[Arc<str>] {

@@ -1,17 +1,20 @@
 //! `from`: the beginning of a chain, which takes points from writes.
 
-use crate::batch::Flow;
+use super::buffer::{nearest, truncated};
+use crate::batch::{Batch, Flow};
+use crate::block::Block;
 use crate::language::{Call, Parsed, Parser, Problem, Program, Span, fail, set};
 use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Kind, Operator};
-use crate::pipeline::{Source, Stream, Subscription, Writer};
+use crate::pipeline::{Rule, Source, Stream, Subscription, Time, Writer, fits};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// See the [module](self).
 pub(crate) const KIND: Kind = Kind {
     names: &["from"],
-    properties: &["database", "retentionPolicy", "measurement"],
+    properties: &["database", "retentionPolicy", "measurement", "truncate", "round"],
     parse,
 };
 
@@ -81,10 +84,19 @@ pub(crate) fn property(
     property: &'static str,
     span: Span,
 ) -> Parsed<()> {
-    let value = parser.argument(Parser::string)?;
     let Some(from) = from.get_mut::<Subscription>() else {
         unreachable!("chains remember only a `from`");
     };
+    let slot = match property {
+        "truncate" => Some(&mut from.truncate),
+        "round" => Some(&mut from.round),
+        _ => None,
+    };
+    if let Some(slot) = slot {
+        *slot = parser.argument(Parser::duration)?;
+        return Ok(());
+    }
+    let value = parser.argument(Parser::string)?;
     let slot = match property {
         "database" => &mut from.database,
         "retentionPolicy" => &mut from.policy,
@@ -102,15 +114,30 @@ impl Definition for Subscription {
         false
     }
 
+    fn check(&mut self) -> Result<(), Rule> {
+        fits("truncate", self.truncate)?;
+        fits("round", self.round)
+    }
+
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
         out.arguments(&[])?;
         out.text("database", self.database.as_ref())?;
         out.text("retentionPolicy", self.policy.as_ref())?;
-        out.text("measurement", self.measurement.as_ref())
+        out.text("measurement", self.measurement.as_ref())?;
+        for (name, step) in [("truncate", self.truncate), ("round", self.round)] {
+            if !step.is_zero() {
+                out.property(name, &[&Time(step)])?;
+            }
+        }
+        Ok(())
     }
 
     fn build(&self, _: &Context<'_>) -> Built {
-        Built::from(FromOperator)
+        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        Built::from(FromOperator {
+            truncate: nanos(self.truncate),
+            round: nanos(self.round),
+        })
     }
 
     fn subscription(&self) -> Option<&Subscription> {
@@ -119,10 +146,31 @@ impl Definition for Subscription {
 }
 
 /// Passes on all points, because the routes decide which points a `from` gets.
-struct FromOperator;
+struct FromOperator {
+    /// In nanoseconds; zero: times stay what they are.
+    truncate: i64,
+    round: i64,
+}
 
 impl Operator for FromOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        out.push(flow);
+        if self.truncate == 0 && self.round == 0 {
+            return out.push(flow);
+        }
+        out.extend(flow.map(|batch| {
+            let block = batch.to_block();
+            let times = block.times.iter().map(|&time| {
+                let time = match self.truncate {
+                    0 => time,
+                    step => truncated(time, step),
+                };
+                match self.round {
+                    0 => time,
+                    step => nearest(time, step),
+                }
+            });
+            let times = times.collect();
+            Batch::all(Arc::new(Block { times, ..block }), batch.group)
+        }));
     }
 }

@@ -5,17 +5,15 @@
 //! post may be repeated; it then has the same header `Idempotency-Key`, and no other post has that key.
 
 use crate::json::json;
-use crate::language::{Call, Parsed, Parser, Program, Token, set};
+use crate::language::{Call, Parsed, Program, set};
 use crate::node::definition::AnyDefinition;
 use crate::node::post::{PostTo, poster};
-use crate::node::queue::{Body, Counts};
 use crate::node::sink::{OVERFLOW, Sink, overflow, write_overflow};
 use crate::node::{Built, Context, Definition, Kind};
-use crate::pipeline::{Chain, Rule, Text, Writer};
+use crate::pipeline::{Chain, Rule, Writer};
 use corsair::edge::Overflow;
-use std::fmt::{self, Display};
+use std::fmt;
 use std::slice;
-use std::sync::Arc;
 
 /// See the [module](self).
 pub(crate) const KIND: Kind = Kind {
@@ -43,12 +41,7 @@ impl<'p> Chain<'p> {
 
 fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
-    let mut to = PostTo::default();
-    let has_url = parser.is("(") && parser.following != Token::Symbol(")");
-    match has_url {
-        true => to.url = parser.argument(Parser::string)?,
-        false => parser.nothing()?,
-    }
+    let mut to = PostTo::parse(parser)?;
     let mut policy = None;
     while let Some((property, span)) = parser.property(KIND.properties)? {
         match property {
@@ -56,7 +49,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition
             _ => to.property(parser, property, span)?,
         }
     }
-    if !has_url && to.endpoint.is_none() {
+    if to.is_missing() {
         return call.missing(
             "a URL or an endpoint: `http_post('http://host/path')`, `http_post().endpoint('name')`",
         );
@@ -75,39 +68,17 @@ impl Definition for HttpPost {
     }
 
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
-        let url = Text(&self.to.url);
-        let url: Option<&dyn Display> = self.to.endpoint.is_none().then_some(&url);
-        out.arguments(url.as_slice())?;
+        self.to.write_url(out)?;
         self.to.write(out)?;
         write_overflow(self.overflow, out)
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        let counts = Counts::default();
-        let counted = counts.clone();
-        let to = self.to.resolved(context);
-        let queue = context.outlet(0, &counts, poster(context, to));
-        Built::from(Sink {
-            counters: counts.named("posted", &queue),
-            queue,
-            own: Some(counts),
-            overflow: self.overflow.unwrap_or(context.delivery.overflow),
-            posted: 0,
-            body: Box::new(move |flow| Body {
-                number: 0,
-                text: json(slice::from_ref(flow)),
-                count: 1,
-                counts: counted.clone(),
-                pending: None,
-            }),
-        })
+        let deliver = poster(context, self.to.resolved(context));
+        Built::from(Sink::to_receiver(context, "posted", self.overflow, (None, deliver), |flow| json(slice::from_ref(flow))))
     }
 
-    fn urls(&self) -> Vec<&Arc<str>> {
-        vec![&self.to.url]
-    }
-
-    fn receivers(&self) -> Vec<&Arc<str>> {
-        self.to.endpoint.iter().collect()
+    fn posts(&self) -> Vec<&PostTo> {
+        vec![&self.to]
     }
 }

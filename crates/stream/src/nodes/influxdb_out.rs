@@ -1,22 +1,23 @@
 //! `influxdb_out`: writes points to an InfluxDB, through the write API of version 1, or of version 2 if there is an
 //! organisation.
 //!
-//! Each body has the lines of one window or batch. A point that is written again replaces itself, so repeated deliveries
+//! Each body has the lines of one window or batch; bodies that wait are written with one request of at most a mebibyte. A
+//! request that is refused is divided into its bodies, so that a bad point costs only its own body. A point that is written again replaces itself, so repeated deliveries
 //! change nothing.
 
 use crate::batch::{Batch, Flow};
 use crate::block::{Block, Column, Data, Origin, Words};
-use crate::language::{Call, Parsed, Parser, Problem, Program, Token, fail, set};
+use crate::language::{Call, Parsed, Parser, Problem, Program, fail, set};
 use crate::line::Precision;
 use crate::node::definition::AnyDefinition;
 use crate::node::post::{Client, PostTo, attempts};
-use crate::node::queue::{Body, Counts, Deliver, Delivery};
+use crate::node::queue::{Deliver, Delivery, Together, Undelivered};
 use crate::node::sink::{OVERFLOW, Sink, overflow, write_overflow};
 use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Rule, Text, Writer, distinct};
 use corsair::edge::Overflow;
 use std::collections::HashSet;
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 /// See the [module](self).
@@ -76,11 +77,10 @@ impl<'p> Chain<'p> {
 
 fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
-    let mut out = InfluxdbOut::default();
-    match parser.is("(") && parser.following != Token::Symbol(")") {
-        true => out.to.url = parser.argument(Parser::string)?,
-        false => parser.nothing()?,
-    }
+    let mut out = InfluxdbOut {
+        to: PostTo::parse(parser)?,
+        ..InfluxdbOut::default()
+    };
     while let Some((property, span)) = parser.property(KIND.properties)? {
         match property {
             "cluster" => out.to.property(parser, "endpoint", span)?,
@@ -127,7 +127,7 @@ fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
             }
         }
     }
-    if out.to.url.is_empty() && out.to.endpoint.is_none() {
+    if out.to.is_missing() {
         out.to.endpoint = Some(DEFAULT_CLUSTER.into());
     }
     Ok(AnyDefinition::from(out))
@@ -144,9 +144,7 @@ impl Definition for InfluxdbOut {
     }
 
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
-        let url = Text(&self.to.url);
-        let url: Option<&dyn Display> = self.to.endpoint.is_none().then_some(&url);
-        out.arguments(url.as_slice())?;
+        self.to.write_url(out)?;
         out.text("cluster", self.to.endpoint.as_ref())?;
         for (name, value) in &self.to.headers {
             out.property("header", &[&Text(name), &Text(value)])?;
@@ -171,8 +169,6 @@ impl Definition for InfluxdbOut {
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        let counts = Counts::default();
-        let counted = counts.clone();
         let out = self.clone();
         let mut to = self.to.resolved(context);
         let org = self.org.as_deref().map(String::from).or(to.org.take());
@@ -183,31 +179,27 @@ impl Definition for InfluxdbOut {
             created: HashSet::new(),
             client,
         };
-        let queue = context.outlet(0, &counts, server.deliver());
-        Built::from(Sink {
-            counters: counts.named("written", &queue),
-            queue,
-            own: Some(counts),
-            overflow: self.overflow.unwrap_or(context.delivery.overflow),
-            posted: 0,
-            body: Box::new(move |flow| Body {
-                number: 0,
-                text: out.body(flow, org.as_deref()),
-                count: 1,
-                counts: counted.clone(),
-                pending: None,
-            }),
-        })
+        let outlet = (Some(TOGETHER), server.deliver());
+        Built::from(Sink::to_receiver(context, "written", self.overflow, outlet, move |flow| {
+            out.body(flow, org.as_deref())
+        }))
     }
 
-    fn urls(&self) -> Vec<&Arc<str>> {
-        vec![&self.to.url]
-    }
-
-    fn receivers(&self) -> Vec<&Arc<str>> {
-        self.to.endpoint.iter().collect()
+    fn posts(&self) -> Vec<&PostTo> {
+        vec![&self.to]
     }
 }
+
+/// The path and query of a body, and its lines.
+fn parts(text: &str) -> (&str, &str) {
+    text.split_once('\n').unwrap_or_default()
+}
+
+/// Lines for one path are written with one request.
+const TOGETHER: Together = Together {
+    bytes: 1 << 20,
+    fit: |first, next| parts(first).0 == parts(next).0,
+};
 
 impl InfluxdbOut {
     /// Returns the path and query of the write, followed by a newline and the lines of the write.
@@ -281,21 +273,22 @@ struct Server {
 
 impl Server {
     fn deliver(mut self) -> Deliver {
-        Box::new(move |body, over| {
-            let (path, lines) = body.text.split_once('\n').unwrap_or_default();
+        Box::new(move |bodies, over| {
+            let (path, _) = parts(&bodies[0].text);
+            let lines: String = bodies.iter().map(|body| parts(&body.text).1).collect();
             attempts(over, || {
-                let created = self.create_database(path, body.number);
+                let created = self.create_database(path, bodies);
                 if created != Delivery::Delivered {
                     return created;
                 }
                 let url = format!("{}{path}", self.url);
-                self.client.post(&url, "text/plain; charset=utf-8", body.number, lines)
+                self.client.post(&url, "text/plain; charset=utf-8", bodies, &lines)
             })
         })
     }
 
     /// Creates the database, and the retention policy, of a write once.
-    fn create_database(&mut self, path: &str, number: u64) -> Delivery {
+    fn create_database(&mut self, path: &str, bodies: &[Undelivered]) -> Delivery {
         if !self.create || self.created.contains(path) {
             return Delivery::Delivered;
         }
@@ -313,7 +306,7 @@ impl Server {
         }
         for query in queries {
             let url = format!("{}/query?q={query}", self.url);
-            let created = self.client.post(&url, "text/plain", number, "");
+            let created = self.client.post(&url, "text/plain", bodies, "");
             if created != Delivery::Delivered {
                 return created;
             }

@@ -7,7 +7,7 @@ use crate::batch::Flow;
 use crate::kafka::{KafkaTopic, TIMEOUT};
 use crate::language::{Call, Parsed, Parser, Problem, Program, fail, set};
 use crate::node::definition::AnyDefinition;
-use crate::node::queue::{Body, Counts, Deliver, Delivery, Undelivered};
+use crate::node::queue::{Deliver, Delivery, Together, Undelivered};
 use crate::node::sink::{OVERFLOW, Sink, overflow, write_overflow};
 use crate::node::{Built, Context, Definition, Kind};
 use crate::now::now;
@@ -71,8 +71,6 @@ impl Definition for KafkaOut {
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        let counts = Counts::default();
-        let counted = counts.clone();
         let producer = Producer {
             topic: self.topic.parse().unwrap_or_else(|_| KafkaTopic {
                 brokers: Vec::new(),
@@ -82,21 +80,8 @@ impl Definition for KafkaOut {
             prefix: format!("{}-{:x}", context.name, context.created),
             partitions: Vec::new(),
         };
-        let queue = context.outlet(0, &counts, producer.deliver());
-        Built::from(Sink {
-            counters: counts.named("sent", &queue),
-            queue,
-            own: Some(counts),
-            overflow: self.overflow.unwrap_or(context.delivery.overflow),
-            posted: 0,
-            body: Box::new(move |flow| Body {
-                number: 0,
-                text: body(flow),
-                count: 1,
-                counts: counted.clone(),
-                pending: None,
-            }),
-        })
+        let outlet = (Some(TOGETHER), producer.deliver());
+        Built::from(Sink::to_receiver(context, "sent", self.overflow, outlet, body))
     }
 }
 
@@ -110,6 +95,12 @@ fn body(flow: &Flow) -> String {
     text
 }
 
+/// Waiting bodies are sent with one request for each partition, a record each.
+const TOGETHER: Together = Together {
+    bytes: 256 << 10,
+    fit: |_, _| true,
+};
+
 /// The connection of a sink to its topic.
 struct Producer {
     topic: KafkaTopic,
@@ -122,9 +113,9 @@ struct Producer {
 
 impl Producer {
     fn deliver(mut self) -> Deliver {
-        Box::new(move |body, _| {
+        Box::new(move |bodies, _| {
             let io = self.io.clone();
-            let sent = io.block_on(async { tokio::time::timeout(TIMEOUT * 2, self.send(body)).await });
+            let sent = io.block_on(async { tokio::time::timeout(TIMEOUT * 2, self.send(bodies)).await });
             match sent {
                 Ok(Ok(())) => Delivery::Delivered,
                 failed => {
@@ -138,7 +129,7 @@ impl Producer {
         })
     }
 
-    async fn send(&mut self, body: &Undelivered) -> Result<(), String> {
+    async fn send(&mut self, bodies: &[Undelivered]) -> Result<(), String> {
         if self.partitions.is_empty() {
             let connected = self.topic.connect().await;
             self.partitions = connected.map_err(|error| error.to_string())?;
@@ -146,16 +137,22 @@ impl Producer {
         if self.partitions.is_empty() {
             return Err(format!("there is no topic {}; create it", self.topic.topic));
         }
-        let (hash, lines) = body.text.split_once('\n').unwrap_or_default();
-        let hash: usize = hash.parse().unwrap_or_default();
-        let record = Record {
-            key: Some(format!("{}-{}", self.prefix, body.number).into_bytes()),
-            value: Some(lines.trim_end().into()),
-            headers: BTreeMap::new(),
-            timestamp: DateTime::from_timestamp_millis(now() / 1_000_000).unwrap_or(DateTime::UNIX_EPOCH),
-        };
-        let partition = &self.partitions[hash % self.partitions.len()];
-        let produced = partition.produce(vec![record], Compression::NoCompression).await;
-        produced.map(drop).map_err(|error| error.to_string())
+        let mut records: BTreeMap<usize, Vec<Record>> = BTreeMap::new();
+        for body in bodies {
+            let (hash, lines) = body.text.split_once('\n').unwrap_or_default();
+            let hash: usize = hash.parse().unwrap_or_default();
+            let records = records.entry(hash % self.partitions.len()).or_default();
+            records.push(Record {
+                key: Some(format!("{}-{}", self.prefix, body.number).into_bytes()),
+                value: Some(lines.trim_end().into()),
+                headers: BTreeMap::new(),
+                timestamp: DateTime::from_timestamp_millis(now() / 1_000_000).unwrap_or(DateTime::UNIX_EPOCH),
+            });
+        }
+        for (partition, records) in records {
+            let produced = self.partitions[partition].produce(records, Compression::NoCompression).await;
+            produced.map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 }

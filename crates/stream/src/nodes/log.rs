@@ -112,9 +112,10 @@ pub(crate) type LogTarget = Arc<Mutex<dyn Write + Send>>;
 
 /// Returns the queue of lines for a target.
 pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
-    let deliver: Deliver = Box::new(move |body, _| {
+    let deliver: Deliver = Box::new(move |bodies, _| {
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = target.write_all(body.text.as_bytes());
+        let mut bodies = bodies.iter();
+        let written = bodies.try_for_each(|body| target.write_all(body.text.as_bytes()));
         // A log that cannot be written, for example a closed pipe, does not stop a task.
         match written.and_then(|()| target.flush()) {
             Ok(()) => Delivery::Delivered,

@@ -4,14 +4,14 @@
 //! points since the start. As long as there has been no point at all, a single point without tags is sent. The points
 //! that arrive are not passed on.
 
-use crate::batch::{Batch, Flow, Group, Rows};
+use crate::batch::{Batch, Flow, Group, Rows, Watermark};
 use crate::block::{Block, Cells, Column, Data, Origin, Words};
 use crate::language::{Call, Parsed, Parser, Program};
 use crate::node::definition::AnyDefinition;
 use crate::node::clock::Clock;
 use crate::node::series::{Limits, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
-use crate::pipeline::{Chain, MIN_INTERVAL, Rule, Time, Writer, positive};
+use crate::pipeline::{Chain, Rule, Time, Writer, clock_interval};
 use crate::hash::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -62,12 +62,7 @@ impl Definition for Stats {
     }
 
     fn check(&mut self) -> Result<(), Rule> {
-        let (property, duration) = ("interval", self.interval);
-        positive(property, duration)?;
-        match duration < MIN_INTERVAL {
-            true => Err(Rule::TooShort { property, duration }),
-            false => Ok(()),
-        }
+        clock_interval("interval", self.interval)
     }
 
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
@@ -110,7 +105,7 @@ impl Operator for StatsOperator {
         self.clock.take()
     }
 
-    fn strike(&mut self, time: i64, out: &mut Vec<Flow>) {
+    fn strike(&mut self, time: i64, out: &mut Vec<Flow>) -> Vec<Watermark> {
         let mut counts: Vec<(Arc<Group>, i64)> = self
             .counts
             .iter()
@@ -136,6 +131,7 @@ impl Operator for StatsOperator {
             });
             out.extend(rows);
         }
+        Vec::new()
     }
 
     fn counters(&self) -> Counters {

@@ -8,7 +8,7 @@
 //! removed.
 
 use super::buffer::{self, Buffer};
-use crate::batch::{Batch, Flow, Group, Rows, Window as Filled};
+use crate::batch::{Batch, Flow, Group, Rows, Watermark, Window as Filled};
 use crate::block::Block;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::definition::AnyDefinition;
@@ -223,6 +223,21 @@ impl Operator for WindowOperator {
         self.parts = self.parts - parts_before + filling.parts.len();
         drop(batch);
         self.compact();
+    }
+
+    fn watermark(&mut self, watermark: &Watermark, out: &mut Vec<Flow>) {
+        let shape = self.shape;
+        let (mut points, mut parts) = (self.points, self.parts);
+        self.groups.watermark(watermark, |filling| {
+            points -= filling.points;
+            parts -= filling.parts.len();
+            filling.advance(watermark.time, shape, out);
+            if !watermark.delete {
+                points += filling.points;
+                parts += filling.parts.len();
+            }
+        });
+        (self.points, self.parts) = (points, parts);
     }
 
     fn finish(&mut self, out: &mut Vec<Flow>) {

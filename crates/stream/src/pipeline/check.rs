@@ -1,6 +1,6 @@
 //! The rules for valid pipelines, which the builder and the language share.
 
-use super::error::MAX_WINDOWS;
+use super::error::{MAX_WINDOWS, MIN_INTERVAL};
 use super::{Node, Pipeline, PipelineError, Rule};
 use crate::Value;
 use crate::expression::Expression;
@@ -137,6 +137,15 @@ pub(crate) fn positive(property: &'static str, duration: Duration) -> Result<(),
     match duration.is_zero() {
         true => Err(Rule::NotPositive { property }),
         false => fits(property, duration),
+    }
+}
+
+/// Refuses an interval of a clock that is too short or too long.
+pub(crate) fn clock_interval(property: &'static str, duration: Duration) -> Result<(), Rule> {
+    positive(property, duration)?;
+    match duration < MIN_INTERVAL {
+        true => Err(Rule::TooShort { property, duration }),
+        false => Ok(()),
     }
 }
 

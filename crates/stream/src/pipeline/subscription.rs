@@ -1,6 +1,7 @@
-//! The points that a `from` takes.
+//! The points that a `from` takes, and their times.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The points that a `from` takes from writes. `None` stands for any.
 ///
@@ -21,9 +22,22 @@ pub struct Subscription {
     pub policy: Option<Arc<str>>,
     /// `.measurement('…')`
     pub measurement: Option<Arc<str>>,
+    /// Times are truncated to multiples of this; zero: they are not.
+    pub truncate: Duration,
+    /// Times are then rounded to multiples of this; zero: they are not.
+    pub round: Duration,
 }
 
 impl Subscription {
+    /// Returns what selects points, without what changes them.
+    pub(crate) fn selection(&self) -> Subscription {
+        Subscription {
+            truncate: Duration::ZERO,
+            round: Duration::ZERO,
+            ..self.clone()
+        }
+    }
+
     /// Returns the given keys (database, policy, measurement) as bits; the database is the lowest
     /// bit.
     pub(crate) fn shape(&self) -> usize {

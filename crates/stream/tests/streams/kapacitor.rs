@@ -6,7 +6,7 @@ use corsair_stream::engine::{AlertLogs, TaskOptions};
 const SECOND: i64 = 1_000_000_000;
 
 /// Runs a task over lines and returns the logged lines, as `measurement… seconds`.
-async fn run(text: &str, lines: &str) -> Vec<String> {
+pub async fn run(text: &str, lines: &str) -> Vec<String> {
     let service = Service::new();
     service.task("t", &format!("{text} | log()")).await;
     service.write(lines).await;

@@ -5,7 +5,7 @@
 
 use crate::program::{Server, terminal};
 use crate::terminal::Terminal;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,15 +66,25 @@ impl Posts {
         }
     }
 
-    /// The bodies in alphabetical order.
+    /// The posts of alerts, and the points for an InfluxDB, in alphabetical order. A point that is written again replaces
+    /// itself.
     fn bodies(&self) -> Vec<String> {
-        let mut bodies: Vec<String> = self.0.lock().unwrap().values().cloned().collect();
-        bodies.sort();
-        bodies
+        let (mut alerts, mut points) = (Vec::new(), BTreeSet::new());
+        for body in self.0.lock().unwrap().values() {
+            match body.starts_with('{') {
+                true => alerts.push(body.clone()),
+                false => points.extend(body.lines().map(String::from)),
+            }
+        }
+        assert!(!alerts.is_empty() && !points.is_empty());
+        alerts.sort();
+        alerts.extend(points);
+        alerts
     }
 }
 
-/// Twenty tasks, whose alerts go to a file each; two of them also to a receiver.
+/// Twenty tasks, whose alerts go to a file each. Those of two tasks also go to a receiver, and those of two others to an
+/// InfluxDB.
 fn tasks(files: &str, hook: &str) -> BTreeMap<String, String> {
     let windows = [
         "window(10s, every 10s) | sum(v)",
@@ -95,6 +105,7 @@ fn tasks(files: &str, hook: &str) -> BTreeMap<String, String> {
             let log = format!(".log('{files}/{name}')");
             let post = match at {
                 0 => format!(".post('{hook}')"),
+                1 => format!(" | influxdb_out('{hook}').measurement('{name}')"),
                 _ => String::new(),
             };
             let text = format!(

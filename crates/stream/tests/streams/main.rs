@@ -2,6 +2,7 @@
 
 mod access;
 mod answers;
+mod barrier;
 mod buffers;
 mod cancelled;
 mod deadman;
@@ -25,6 +26,7 @@ mod parsing;
 mod post;
 mod program;
 mod routing;
+mod services;
 mod sinks;
 mod streamer;
 mod suspend;
@@ -32,4 +34,5 @@ mod tasks;
 mod terminal;
 #[cfg(feature = "tls")]
 mod tls;
+mod together;
 mod write_log;

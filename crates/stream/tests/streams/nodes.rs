@@ -320,3 +320,22 @@ async fn a_sink_passes_on_what_it_gets() {
     service.write("m v=1 1\nm v=2 2\n").await;
     assert_eq!(service.logged().await.len(), 3);
 }
+
+#[tokio::test]
+async fn times_are_truncated_and_rounded() {
+    let lines = "m v=1i 10\nm v=2i 14\nm v=3i 15\nm v=4i 19\n";
+    for (times, expected) in [
+        ("truncate(10s)", [10, 10, 10, 10]),
+        ("round(10s)", [10, 10, 20, 20]),
+        // Multiples are counted from year 1, as in Go.
+        ("round(7s)", [10, 17, 17, 17]),
+        ("truncate(7s).round(10s)", [10, 10, 10, 20]),
+    ] {
+        let text = format!("stream | from().measurement('m').{times}");
+        let logged = crate::kapacitor::run(&text, lines).await;
+        let expected = (1..)
+            .zip(expected)
+            .map(|(value, time)| format!("m v={value}i {time}"));
+        assert_eq!(logged, expected.collect::<Vec<_>>(), "{times}");
+    }
+}

@@ -2,9 +2,14 @@
 
 use crate::http::Service;
 use axum::http::{Method, StatusCode};
-use corsair_stream::engine::{Durability, EngineSnapshot, LogError};
+use corsair::edge::Overflow;
+use corsair_stream::engine::{Durability, EngineSnapshot, LogError, TaskOptions, Write};
+use corsair_stream::line::Precision;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const SUM: &str = "stream | from('m') | window(10s, every 10s) | sum(v) | log('sum')";
@@ -233,4 +238,77 @@ async fn writes_with_a_limit() {
     after.engine.restore(saved);
     let opened = after.engine.open_log(dir.path().join("log"), INTERVAL);
     assert_eq!(opened.await.unwrap(), accepted + 1);
+}
+
+/// Options of a task that drops points as soon as there are two.
+fn dropping(overflow: Overflow) -> TaskOptions {
+    TaskOptions {
+        capacity: NonZeroUsize::MIN,
+        overflow,
+    }
+}
+
+// Guarantee: stream-9.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_drops_points_is_in_every_checkpoint() {
+    let text = "stream | from('m') | eval(v * 2).as('w') | window().periodCount(1000000) | sum(w)";
+    for overflow in [Overflow::DropOldest, Overflow::DropNewest] {
+        let service = Service::new();
+        let engine = &service.engine;
+        engine.add("t", text, dropping(overflow)).await.unwrap();
+        service.write("m v=1i 0\n").await;
+        engine.settle().await;
+        let (writing, stop) = (engine.clone(), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let writer = tokio::spawn(async move {
+            let to = Write {
+                database: "db".into(),
+                policy: None,
+                precision: Precision::Seconds,
+            };
+            while !stopped.load(Ordering::SeqCst) {
+                writing.write(&to, b"m v=1i 1\n").await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        });
+        for checkpoint in 0..100 {
+            let saved = engine.checkpoint().await;
+            assert!(saved.points() > 0, "{overflow}: checkpoint {checkpoint}");
+        }
+        stop.store(true, Ordering::SeqCst);
+        writer.await.unwrap();
+    }
+}
+
+// Guarantee: stream-9.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_drops_points_drops_none_when_the_log_is_read() {
+    let text =
+        "stream | from('m') | window().periodCount(301).everyCount(301) | count(v) | log('count')";
+    for overflow in [Overflow::DropOldest, Overflow::DropNewest, Overflow::Abort] {
+        let dir = tempfile::tempdir().unwrap();
+        let (first, second) = (dir.path().join("a"), dir.path().join("b"));
+        let before = service(&first, None, INTERVAL).await;
+        let engine = &before.engine;
+        engine.add("t", text, dropping(overflow)).await.unwrap();
+        let saved = engine.checkpoint().await;
+        for at in 0..300 {
+            before.write(&format!("m v=1i {at}\n")).await;
+            engine.settle().await;
+        }
+        crash(&first, &second);
+        let after = Service::new();
+        after.engine.restore(saved);
+        let added = after.engine.add("t", text, dropping(overflow));
+        added.await.unwrap();
+        let opened = after.engine.open_log(second.join("log"), INTERVAL);
+        assert_eq!(opened.await.unwrap(), 300);
+        after.engine.settle().await;
+        after.write("m v=1i 300\n").await;
+        assert_eq!(
+            after.logged().await,
+            ["m count=301i 300000000000"],
+            "{overflow}"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use std::sync::mpsc;
+use std::time::Duration;
 
 fn body(text: &str, counts: &Counts) -> Body {
     Body {
@@ -15,8 +16,8 @@ fn body(text: &str, counts: &Counts) -> Body {
 fn queue() -> (Queue, mpsc::Receiver<String>, mpsc::Sender<bool>) {
     let (delivered, read) = mpsc::channel();
     let (permit, permitted) = mpsc::channel();
-    let deliver = move |body: &Undelivered, over: &dyn Fn() -> bool| {
-        let _ = delivered.send(body.text.clone());
+    let deliver = move |bodies: &[Undelivered], over: &dyn Fn() -> bool| {
+        let _ = delivered.send(bodies[0].text.clone());
         loop {
             match permitted.recv_timeout(Duration::from_millis(1)) {
                 Ok(true) => return Delivery::Delivered,

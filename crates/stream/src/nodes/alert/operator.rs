@@ -1,5 +1,6 @@
 //! The work of an `alert`: the level of each group, and the reported alerts.
 
+use super::services::{Form, Notice};
 use super::{AddedColumn, Alert};
 use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows, Window};
@@ -33,13 +34,22 @@ pub(super) struct AlertOperator {
 
 /// A receiver of alerts other than the next node.
 pub(super) struct Handler {
+    /// The file, endpoint or URL, by which a saved state is found again.
+    receiver: String,
     queue: Queue,
     counts: Counts,
+    /// The form of a service. `None`: a line of JSON.
+    form: Option<Form>,
 }
 
 impl Handler {
-    pub(super) fn new(queue: Queue, counts: Counts) -> Handler {
-        Handler { queue, counts }
+    pub(super) fn new(receiver: String, queue: Queue, counts: Counts, form: Option<Form>) -> Handler {
+        Handler {
+            receiver,
+            queue,
+            counts,
+            form,
+        }
     }
 }
 
@@ -54,7 +64,7 @@ struct GroupLevel {
 }
 
 /// The names of the levels. Level 0 has no condition.
-const NAMES: [&str; 4] = ["OK", "INFO", "WARNING", "CRITICAL"];
+pub(super) const NAMES: [&str; 4] = ["OK", "INFO", "WARNING", "CRITICAL"];
 
 /// The report of a point's level.
 struct Event {
@@ -292,10 +302,23 @@ impl AlertOperator {
             NAMES[event.previous as usize],
         );
         self.handed += 1;
+        let mut tags = flow.group().tags.iter();
+        let notice = Notice {
+            id: &texts.id,
+            message: &texts.message,
+            level: event.level,
+            time,
+            task: &self.task,
+            host: tags.find(|(name, _)| **name == *"host").map(|(_, value)| &**value),
+            data: &data,
+        };
         for handler in &self.handlers {
             let body = Body {
                 number: self.handed,
-                text: line.clone(),
+                text: match &handler.form {
+                    None => line.clone(),
+                    Some(form) => form(&notice),
+                },
                 count: 1,
                 counts: handler.counts.clone(),
                 pending: None,
@@ -414,6 +437,7 @@ impl Operator for AlertOperator {
         let handlers = self.handlers.iter().map(|handler| {
             let queue = handler.queue.save();
             SavedHandler {
+                receiver: handler.receiver.clone(),
                 file: handler.queue.delivered_length(&queue.bodies),
                 queue,
             }
@@ -437,11 +461,21 @@ impl Operator for AlertOperator {
             self.levels.entry(&Arc::new(group), 0, || level);
         }
         self.handed = saved.handed;
-        for (handler, saved) in self.handlers.iter().zip(saved.handlers) {
+        let mut left = saved.handlers;
+        for handler in &self.handlers {
+            // A receiver of a topic may be new, or gone.
+            let place = left.iter().position(|saved| saved.receiver == handler.receiver);
+            let Some(saved) = place.map(|place| left.remove(place)) else {
+                continue;
+            };
             if let Some(length) = saved.file {
                 handler.queue.restore_file(length);
             }
             handler.queue.restore(saved.queue, &handler.counts);
+        }
+        for saved in left {
+            let (receiver, count) = (saved.receiver, saved.queue.bodies.len());
+            tracing::error!("{}: {receiver} is no longer a receiver; its {count} alerts are given up", self.task);
         }
     }
 }
@@ -457,6 +491,7 @@ struct SavedAlert {
 /// The saved state of a handler.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedHandler {
+    receiver: String,
     /// The length of the handler's file without the undelivered alerts.
     file: Option<u64>,
     queue: SavedQueue,

@@ -147,8 +147,12 @@ fn names_that_are_unknown() {
             "there is no node `HTTP_OUT` [HTTP_OUT] did you mean `http_out`?",
         ),
         (
-            "stream | from() | barrier().idle(1s)",
-            "`barrier` of kapacitor is not here: windows go by the times of points alone; write a point of the group to move them on [barrier]",
+            "stream | from() | trickle()",
+            "`trickle` of kapacitor is not here: windows do not become single points again; aggregate them, or leave out the `window` [trickle]",
+        ),
+        (
+            "stream | from() | barrier()",
+            "`barrier` needs an interval: `barrier().idle(10s)` or `barrier().period(10s)` [barrier]",
         ),
         (
             "stream | from() | measurement('a')",
