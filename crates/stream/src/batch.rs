@@ -56,14 +56,15 @@ pub struct Window {
     pub batches: Vec<Batch>,
 }
 
-/// A time before which no points of a group follow, so that windows that end until then are complete.
+/// A time before which no further points of a group arrive, so that windows that end at this time or earlier are
+/// complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Watermark {
-    /// The group. A group with fewer tags stands for all groups with the same values of these.
+    /// The group. A group with fewer tags stands for all groups with the same values of these tags.
     pub(crate) group: Arc<Group>,
     /// The time in nanoseconds since 1970.
     pub(crate) time: i64,
-    /// True if windows forget the group.
+    /// True if windows remove the state of the group.
     pub(crate) delete: bool,
 }
 

@@ -17,11 +17,11 @@ pub(crate) type Reported = (Arc<str>, usize, Option<State>);
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier {
     collecting: Arc<Collecting>,
-    /// Held by the clones on the edges of one task.
+    /// A reference that the clones on the edges of one task share.
     passing: Arc<()>,
 }
 
-/// Whether a barrier is still on the edges of its task.
+/// An observer of a barrier, which is true while the barrier is on the edges of its task.
 #[derive(Debug)]
 pub(crate) struct Passing(Weak<()>);
 

@@ -48,7 +48,7 @@ struct WriteInProgress {
 pub(crate) enum Element {
     /// Points or a window.
     Flow(FlowElement),
-    /// A time before which no points of a group follow.
+    /// A time before which no further points of a group arrive.
     Watermark(Watermark),
     /// The barrier between the points before and after a checkpoint.
     Barrier(Barrier),

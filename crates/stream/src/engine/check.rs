@@ -1,4 +1,4 @@
-//! What a task must fulfil before it is started.
+//! Checks of a task before it is started.
 
 use super::{Endpoints, TaskError};
 use crate::pipeline::Pipeline;

@@ -13,8 +13,8 @@ impl Engine {
     /// depends on the points on the edges of the slowest task. A task that fails or ends before it has reported is
     /// left out.
     ///
-    /// A task whose overflow policy drops points takes none while its nodes report: they wait at its entrance, up to the
-    /// memory of the task. So the policy cannot drop the barrier.
+    /// A task whose overflow policy drops points takes no points while its nodes report. The points wait at the task's
+    /// entrance, up to the memory of the task. So the policy cannot drop the barrier.
     ///
     /// Pass the result to [`Engine::restore`].
     ///

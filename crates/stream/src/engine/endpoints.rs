@@ -35,11 +35,11 @@ pub(crate) struct Endpoint {
     scheme: Option<String>,
     /// The organisation of an InfluxDB 2.
     pub(crate) org: Option<String>,
-    /// Options of a service, such as `channel`, where a task has none.
+    /// Options of a service, such as `channel`, for properties that a task does not set.
     pub(crate) options: BTreeMap<String, String>,
-    /// The topics of alerts whose alerts the endpoint receives.
+    /// The topics whose alerts the endpoint receives.
     topics: Vec<String>,
-    /// The service whose form these alerts have.
+    /// The service in whose format these alerts are sent.
     pub(crate) service: Option<String>,
     /// The header that `username`, `password` and `token` give.
     #[serde(skip)]

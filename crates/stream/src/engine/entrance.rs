@@ -1,8 +1,8 @@
 //! The entrance of a task: its first edge, and the elements that wait for capacity on it.
 //!
-//! Giving an element to an entrance never waits, so a write reaches all of its tasks or none, even if its request is
-//! cancelled. Elements for a full edge wait in order in the entrance, and a separate task puts them on the edge. The
-//! limit is checked before anything is given: [`Entrance::has_room`].
+//! Passing an element to an entrance never waits. So a write reaches all of its tasks or none, even if its request is
+//! cancelled. Elements for a full edge wait in order in the entrance, and a separate task puts them on the edge.
+//! [`Entrance::has_room`] checks the limit before an element is passed.
 //!
 //! The edges of a task may drop points when they are full, but never a barrier: the entrance holds points back while a
 //! barrier is on these edges.
@@ -41,9 +41,9 @@ pub(super) struct Entrance {
 /// The bytes of writes that a task holds, summed over all its entrances.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskBytes {
-    /// On its edges, and at its entrances.
+    /// The bytes on the edges of the task and at its entrances.
     all: Arc<AtomicUsize>,
-    /// At its entrances.
+    ///     /// The bytes at the entrances of the task.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -60,9 +60,9 @@ impl TaskBytes {
     }
 }
 
-/// The pause between two looks at the edges of a task.
+/// The pause between two checks of the edges of a task.
 const LOOK: Duration = Duration::from_millis(1);
-/// The number of looks without a pause.
+/// The number of checks without a pause between them.
 const LOOKS: usize = 100;
 
 /// The number of waiting batches at which no more writes are accepted.
@@ -123,8 +123,9 @@ impl Entrance {
             || (self.held.all() < self.limit && self.line.lock().waiting.len() < WAITING)
     }
 
-    /// Waits until a task that drops points has processed all that it was given. Before a write of the log is given to it
-    /// again: the policy drops none of these, because it may have dropped none before.
+    /// Waits until a task that drops points has processed all points that it has received. This is called before a
+    /// write of the log is passed to the task again. The overflow policy must not drop points of this write, because it
+    /// may not have dropped them before.
     pub(super) async fn processed_if_dropping(&self) {
         if self.overflow != Overflow::Block {
             until(|| self.held.all() == 0).await;
@@ -246,7 +247,7 @@ fn bytes(parcel: &Element) -> usize {
     }
 }
 
-/// Waits until the edges of a task are in a certain state.
+/// Waits until `is_so` returns true for the edges of a task.
 async fn until(is_so: impl Fn() -> bool) {
     for look in 0.. {
         if is_so() {

@@ -17,7 +17,7 @@ pub enum StartError {
     Thread(#[from] io::Error),
 }
 
-/// A task could not be started or found.
+/// The reasons why a task could not be started or found.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// The task's text is not a valid pipeline.

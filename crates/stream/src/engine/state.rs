@@ -25,18 +25,18 @@ pub(super) struct EngineState {
     pub(super) tasks: RwLock<BTreeMap<Arc<str>, Arc<Task>>>,
     pub(super) commands: Commands,
     pub(super) pending_writes: PendingWrites,
-    /// Held for reading while a write is given to tasks, and for writing while a barrier is sent.
+    /// A lock that is held for reading while a write is passed to tasks, and for writing while a barrier is sent.
     pub(super) order: RwLock<()>,
     /// Permits for concurrent writes.
     pub(super) writes: Arc<Semaphore>,
     pub(super) write_log: OnceLock<WriteLog>,
-    /// True once the log has been read; new tasks then take all writes.
+    /// True when the log has been read. From then on new tasks take all writes.
     pub(super) live: AtomicBool,
-    /// The position in the log of the last write that was given to tasks; changed while `order` is held.
+    /// The position in the log of the last write that was passed to tasks. It changes only while `order` is held.
     pub(super) position: AtomicU64,
     /// The log position of the restored state.
     pub(super) restored: Mutex<LogPlace>,
-    /// The position at which each source continues; changed while `order` is held.
+    /// The position at which each source continues. It changes only while `order` is held.
     pub(super) sources: Mutex<BTreeMap<String, i64>>,
     pub(super) closed: AtomicBool,
     /// True if nodes save their state when their inputs end.
@@ -62,7 +62,7 @@ impl EngineState {
         self.routes.read().clone()
     }
 
-    /// Returns the position in the log behind the last write that tasks have received.
+    /// Returns the position in the log after the last write that tasks have received.
     pub(super) fn place(&self) -> LogPlace {
         LogPlace {
             position: self.position.load(Ordering::SeqCst),

@@ -13,7 +13,8 @@ pub(crate) trait Operator: Send + 'static {
     /// Takes points or a window from an input, and appends the results to `out`.
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>);
 
-    /// Takes a watermark from the only input, and appends the results to `out`. The watermark is passed on behind them.
+    /// Takes a watermark from the only input, and appends the results to `out`. The watermark is passed on after the
+    /// results.
     fn watermark(&mut self, _: &Watermark, _: &mut Vec<Flow>) {}
 
     /// Returns the maximum number of rows of a batch that [`take`](Operator::take) accepts. Larger batches are split
@@ -27,7 +28,8 @@ pub(crate) trait Operator: Send + 'static {
         None
     }
 
-    /// Handles a tick of the clock: appends the results to `out`, and returns watermarks that are sent behind them.
+    /// Handles a tick of the clock: appends the results to `out`, and returns watermarks that are sent after the
+    /// results.
     fn strike(&mut self, _time: i64, _: &mut Vec<Flow>) -> Vec<Watermark> {
         Vec::new()
     }

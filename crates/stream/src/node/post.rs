@@ -172,7 +172,7 @@ impl Client {
     }
 
     /// Posts a body once. The header `Idempotency-Key` has the number of the body, and the number of the last body that
-    /// is posted together with it. It is the same whenever these bodies are posted, and no other post has it.
+    /// is posted together with it. The header is the same in every post of these bodies, and different in other posts.
     pub(crate) fn post(
         &self,
         url: &str,

@@ -6,8 +6,8 @@
 //!
 //! Where a receiver allows it, waiting bodies are delivered together ([`Together`]).
 //!
-//! A queue with a disk buffer tries a body until the receiver takes or refuses it, and stores further bodies in a
-//! [`Spill`] when its memory is full.
+//! A queue with a disk buffer tries to deliver a body until the receiver accepts or refuses it. When its memory is
+//! full, the queue stores further bodies in a [`Spill`].
 
 mod state;
 mod worker;
@@ -83,14 +83,14 @@ pub(crate) enum Delivery {
     Unavailable,
 }
 
-/// Delivers bodies together, waiting if necessary; more than one only if the queue has [`Together`]. The second argument
-/// returns true when the delivery must be abandoned.
+/// A function that delivers bodies together, and waits if necessary. There is more than one body only if the queue has
+/// [`Together`]. The second argument returns true when the delivery must be abandoned.
 pub(crate) type Deliver = Box<dyn FnMut(&[Undelivered], &dyn Fn() -> bool) -> Delivery + Send>;
 
-/// Bodies with consecutive numbers that one delivery may contain.
+/// The rule for the bodies, with consecutive numbers, that one delivery may contain.
 #[derive(Clone, Copy)]
 pub(crate) struct Together {
-    /// The most bytes of their texts.
+    /// The maximum bytes of all texts in a delivery.
     pub(crate) bytes: usize,
     /// True if a later body may be delivered with the first one.
     pub(crate) fit: fn(&str, &str) -> bool,

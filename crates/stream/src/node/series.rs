@@ -155,7 +155,8 @@ impl<V> Series<V> {
             .map(|(group, entry)| (group, &mut entry.value))
     }
 
-    /// Calls `each` for the groups of a watermark, in order. Forgets them afterwards, if the watermark says so.
+    /// Calls `each` for the groups of a watermark, in order. Afterwards removes the groups if the watermark requests
+    /// this.
     pub(crate) fn watermark(&mut self, watermark: &Watermark, mut each: impl FnMut(&mut V)) {
         let groups = match self.entries.contains_key(&watermark.group) {
             true => vec![watermark.group.clone()],

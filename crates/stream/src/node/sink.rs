@@ -27,8 +27,8 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Creates a sink that fills a queue of its own. `delivered` is the name of its counter, and `text` makes the body for
-    /// a flow.
+    /// Creates a sink that fills its own queue. `delivered` is the name of its counter, and `text` makes the body for a
+    /// flow.
     pub(crate) fn to_receiver(
         context: &Context<'_>,
         delivered: &'static str,

@@ -49,7 +49,7 @@ const OTHERS: [&str; 13] = [
     "post",
 ];
 
-/// The number of properties before [`OTHERS`], and of all.
+/// The number of properties before [`OTHERS`]. The next constant is the number of all properties.
 const BEFORE: usize = Alert::CONDITIONS.len() + AddedColumn::ALL.len() + services::PROPERTIES.len();
 const COUNT: usize = BEFORE + OTHERS.len();
 

@@ -1,10 +1,11 @@
 //! `barrier`: completes windows of groups that have fallen silent.
 //!
-//! A watermark is a time before which no points of its group follow; a window that ends until then is complete, and is
-//! sent. With `idle` a group that has been silent for this long, by the wall clock, gets a watermark that much after its
-//! last point, and another one after each further such interval. With `period` each group gets a watermark at each
-//! interval: the time of the wall clock. Points before the last watermark of their group are left out and counted. The
-//! time in which the engine is stopped is not silence.
+//! A watermark of a group is a time before which no further points of the group arrive. A window that ends at that time
+//! or earlier is complete, and is sent. With `idle`, a group that has been silent for this interval of the wall clock
+//! gets a watermark. The time of the watermark is the time of the last point plus the interval. After each further
+//! interval of silence the group gets another watermark. With `period` each group gets a watermark at each interval:
+//! the time of the wall clock. Points before the last watermark of their group are left out and counted. The time in
+//! which the engine is stopped is not silence.
 
 use crate::batch::{Flow, Group, Rows, Watermark};
 use crate::language::{Call, Parsed, Parser, Program, set};
@@ -121,20 +122,20 @@ impl Definition for Barrier {
 /// The operator of a `barrier`.
 struct BarrierOperator {
     barrier: Barrier,
-    /// In nanoseconds.
+    ///     /// The interval in nanoseconds.
     interval: i64,
     groups: Series<Progress>,
     late: Counter,
     clock: Option<Clock>,
 }
 
-/// How far a group has got.
+/// The progress of a group.
 struct Progress {
     /// The time of the last point or watermark.
     last: i64,
     /// The last watermark.
     watermark: i64,
-    /// When the last point or watermark was seen, by the wall clock.
+    /// The wall-clock time at which the last point or watermark arrived.
     seen: i64,
 }
 

@@ -147,7 +147,7 @@ impl Definition for Subscription {
 
 /// Passes on all points, because the routes decide which points a `from` gets.
 struct FromOperator {
-    /// In nanoseconds; zero: times stay what they are.
+    /// The unit of `truncate` in nanoseconds; zero leaves times unchanged.
     truncate: i64,
     round: i64,
 }

@@ -1,9 +1,9 @@
 //! `influxdb_out`: writes points to an InfluxDB, through the write API of version 1, or of version 2 if there is an
 //! organisation.
 //!
-//! Each body has the lines of one window or batch; bodies that wait are written with one request of at most a mebibyte. A
-//! request that is refused is divided into its bodies, so that a bad point costs only its own body. A point that is written again replaces itself, so repeated deliveries
-//! change nothing.
+//! Each body has the lines of one window or batch. Bodies that wait are written with one request of at most a mebibyte.
+//! If the request is refused, each of its bodies is written alone, so that a bad point affects only its own body. A
+//! point that is written again replaces itself, so repeated deliveries change nothing.
 
 use crate::batch::{Batch, Flow};
 use crate::block::{Block, Column, Data, Origin, Words};

@@ -95,7 +95,7 @@ fn body(flow: &Flow) -> String {
     text
 }
 
-/// Waiting bodies are sent with one request for each partition, a record each.
+/// Waiting bodies are sent with one request for each partition, in which each body is a record.
 const TOGETHER: Together = Together {
     bytes: 256 << 10,
     fit: |_, _| true,

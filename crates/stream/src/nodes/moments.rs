@@ -10,21 +10,23 @@ use std::time::Duration;
 
 /// The result of a node for points of one time.
 pub(super) trait Moment: Send + 'static {
-    /// What a window is, and what results are.
+    /// The meaning of a window for this node, and the form of the results.
     const RESULTS: Results;
 
-    /// Returns the result for points of one time: a window that ends at that time. `None`: there is none.
+    /// Returns the result for points of one time, given as a window that ends at that time; `None` if there is no
+    /// result.
     fn result(&self, points: &Window, faults: &Faults) -> Option<Batch>;
 }
 
-/// What a window is to a node, and what the results are.
+/// The meaning of a window for a node, and the form of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Results {
     /// The points of a window belong together, whatever their times. Every result is a window.
     OfWindows,
-    /// The times of a window have a result each, a point.
+    /// Each time of a window has a result, which is a point.
     Points,
-    /// The times of a window have a result each. Together these are a window again; other results are points.
+    /// Each time of a window has a result, and the results of a window form a window. Results of points that are not in
+    /// a window are points.
     LikeInput,
 }
 

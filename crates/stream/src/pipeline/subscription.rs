@@ -22,14 +22,14 @@ pub struct Subscription {
     pub policy: Option<Arc<str>>,
     /// `.measurement('…')`
     pub measurement: Option<Arc<str>>,
-    /// Times are truncated to multiples of this; zero: they are not.
+    /// The unit to whose multiples times are truncated; zero leaves times unchanged.
     pub truncate: Duration,
-    /// Times are then rounded to multiples of this; zero: they are not.
+    /// The unit to whose multiples times are then rounded; zero leaves times unchanged.
     pub round: Duration,
 }
 
 impl Subscription {
-    /// Returns what selects points, without what changes them.
+    /// Returns the subscription without the properties that change points.
     pub(crate) fn selection(&self) -> Subscription {
         Subscription {
             truncate: Duration::ZERO,

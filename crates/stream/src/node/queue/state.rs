@@ -30,9 +30,9 @@ pub(super) struct State {
 pub(super) enum Mode {
     #[default]
     Deliver,
-    /// Delivers nothing more, and stores bodies without a limit until they are saved.
+    /// The queue delivers nothing more, and stores bodies without a limit until they are saved.
     Keep,
-    /// Delivers and stores nothing more.
+    /// The queue delivers and stores nothing more.
     Discard,
 }
 

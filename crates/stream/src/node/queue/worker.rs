@@ -59,7 +59,7 @@ impl Inner {
         self.drained.notify_waiters();
     }
 
-    /// Takes the next body, and those behind it that one delivery may contain. Their texts are in `current`.
+    /// Takes the next body, and the following bodies that the same delivery may contain. Their texts are in `current`.
     fn next(&self, state: &mut State) -> Vec<Body> {
         let mut bodies: Vec<Body> = Vec::new();
         let mut bytes = 0;

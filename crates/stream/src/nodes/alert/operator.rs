@@ -34,11 +34,11 @@ pub(super) struct AlertOperator {
 
 /// A receiver of alerts other than the next node.
 pub(super) struct Handler {
-    /// The file, endpoint or URL, by which a saved state is found again.
+    /// The file, endpoint or URL. It identifies the handler in a saved state.
     receiver: String,
     queue: Queue,
     counts: Counts,
-    /// The form of a service. `None`: a line of JSON.
+    /// The format of the service; `None` for a line of JSON.
     form: Option<Form>,
 }
 

@@ -1,4 +1,4 @@
-//! Services that receive alerts in a form of their own, as kapacitor sends it: `.slack()`, `.pagerDuty2()`, ….
+//! Services that receive alerts in their own formats, as kapacitor sends them: `.slack()`, `.pagerDuty2()` and others.
 //!
 //! A service is an endpoint of the server, by default of the service's name. `options` of the endpoint are used where the
 //! task has no property. To add a service, add its line to [`KINDS`].
@@ -18,7 +18,7 @@ pub(crate) struct ServiceKind {
     /// The name in the language, which is also the name of the default endpoint.
     pub(crate) name: &'static str,
     properties: &'static [&'static str],
-    /// Appends to the URL of the endpoint.
+    /// Returns the path that is appended to the URL of the endpoint.
     path: fn(&Options<'_>) -> String,
     body: fn(&Options<'_>, &Notice<'_>) -> Value,
 }
@@ -32,7 +32,7 @@ pub struct AlertService {
     options: Vec<(&'static str, Arc<str>)>,
 }
 
-/// The options of a service: the task's, then the endpoint's.
+/// The options of a service. Options of the task take precedence over options of the endpoint.
 pub(super) struct Options<'a> {
     own: &'a [(&'static str, Arc<str>)],
     endpoint: &'a Endpoint,
@@ -43,7 +43,7 @@ pub(super) struct Notice<'a> {
     pub(super) id: &'a str,
     pub(super) message: &'a str,
     pub(super) level: u8,
-    /// In nanoseconds since 1970.
+    /// The time in nanoseconds since 1970.
     pub(super) time: i64,
     pub(super) task: &'a str,
     pub(super) host: Option<&'a str>,
