@@ -43,7 +43,7 @@ pub(super) struct Entrance {
 pub(super) struct TaskBytes {
     /// The bytes on the edges of the task and at its entrances.
     all: Arc<AtomicUsize>,
-    ///     /// The bytes at the entrances of the task.
+    /// The bytes at the entrances of the task.
     waiting: Arc<AtomicUsize>,
 }
 

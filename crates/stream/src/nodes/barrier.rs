@@ -122,7 +122,7 @@ impl Definition for Barrier {
 /// The operator of a `barrier`.
 struct BarrierOperator {
     barrier: Barrier,
-    ///     /// The interval in nanoseconds.
+    /// The interval in nanoseconds.
     interval: i64,
     groups: Series<Progress>,
     late: Counter,
