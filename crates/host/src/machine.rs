@@ -137,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// Adds the counters of a process that has ended to the record.
+    /// Adds the counters of the host's process, which has ended, to the host's record.
     fn close_record(&self) {
         let (calls, switches, trace) = self.channel.totals();
         let mut record = self.uplink.record();

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 /// The return type of a test function.
 pub trait Outcome {
-    /// Returns the failure, if the result is one.
+    /// Returns a description of the failure; `None` if the test has passed.
     fn failure(self) -> Option<String>;
 }
 

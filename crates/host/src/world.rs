@@ -23,7 +23,7 @@ pub(crate) enum Program {
     File(Executable, Channel),
     /// An async body within the engine.
     Actor(Body),
-    /// A host, as the process of an executed program sees it. Only the process's own host has a channel.
+    /// A host in the view of a process that runs an executed program. Only the process's own host has a channel.
     Elsewhere(Option<Channel>),
 }
 

@@ -28,7 +28,7 @@ struct TaskFile {
     text: String,
     capacity: NonZeroUsize,
     overflow: String,
-    /// Missing in files of earlier versions.
+    /// The origin of the task; missing in files of earlier versions.
     origin: Option<TaskOrigin>,
     /// The CRC-32 of the text; missing in files that were written by hand.
     checksum: Option<u32>,

@@ -115,7 +115,7 @@ fn percentiles(samples: &[u64]) -> Fit {
     }
 }
 
-/// Returns the sample that a fraction of sorted samples does not exceed.
+/// Returns the quantile of sorted samples for the fraction `part`, which is one of the samples.
 pub(super) fn quantile(samples: &[u64], part: f64) -> u64 {
     let rank = libm::ceil(part * samples.len() as f64) as usize;
     samples[rank.clamp(1, samples.len()) - 1]

@@ -192,7 +192,7 @@ impl Queue<'_> {
 mod tests {
     use super::*;
 
-    /// Returns a recorded share of the requests of a queue.
+    /// Simulates a queue, and returns the visits of a random share of its requests, as a recording would contain them.
     fn recorded(slots: u32, load: f64, share: f64) -> Vec<Visit> {
         let mut random = Random::new(9);
         let unit = |random: &mut Random| crate::distribution::unit(random.bits());

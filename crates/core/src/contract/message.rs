@@ -39,7 +39,7 @@
 ///     Buy { pieces: u32, price: f64 },
 ///     #[message(kind = "Order")]
 ///     Sell { pieces: u32, price: f64 },
-///     /// The pixels are no part of the digest.
+///     /// The pixels are not part of the digest.
 ///     Picture { name: String, #[message(skip)] pixels: Vec<f32> },
 ///     #[message(skip)]
 ///     Forward(Box<dyn FnOnce() + Send>),

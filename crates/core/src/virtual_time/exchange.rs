@@ -125,7 +125,7 @@ pub(super) struct Matrix<P> {
     contributions: [Box<[Cell<Reduction>]>; 2],
     /// The number of arrivals at the barrier, over all rounds.
     arrivals: AtomicU64,
-    /// True if a shard will never arrive. Shards that wait for it then stop.
+    /// True if a shard will never arrive at the barrier. Shards that wait for this shard then stop.
     broken: AtomicBool,
     lending: Loans,
 }

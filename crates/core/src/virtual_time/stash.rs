@@ -123,7 +123,8 @@ impl<M> Stash<M> {
         Some((entry.number, entry.event.take()?))
     }
 
-    /// Returns true if the entry is still the one that was lent under this number.
+    /// Returns true if the event of this entry is still lent, and the entry has not been reused since it was lent under
+    /// this number.
     pub(super) fn is_lent(&self, at: u32, number: u64) -> bool {
         let entry = self.entries.get(at as usize);
         entry.is_some_and(|entry| entry.number == number && entry.event.is_none())

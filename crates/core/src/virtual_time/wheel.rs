@@ -20,7 +20,7 @@ struct Slot<T> {
     first: Option<T>,
     /// The entries added last.
     last: Piece<T>,
-    /// The entries added earlier, in full pieces.
+    /// The pieces that are full. Their entries were added before the entries of `last`.
     full: Vec<Piece<T>>,
 }
 

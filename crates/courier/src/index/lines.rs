@@ -93,7 +93,8 @@ pub(crate) enum Line {
         conversation: u64,
         last: u64,
     },
-    /// The use of an idempotency key, in hexadecimal digits. The number is 0 if the key has created the conversation.
+    /// The message or conversation for which an idempotency key was used. The key is in hexadecimal digits. The number
+    /// is 0 if the key has created the conversation.
     Key {
         day: u64,
         user: u64,

@@ -24,7 +24,7 @@ const MOST_UNREAD_RUNS: usize = 10_000;
 /// The number of removed messages of a queue that are skipped at a time.
 const MOST_PASSED: usize = 10_000;
 
-/// Part of a longer list.
+/// A part of a longer list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page<T> {
     pub items: Vec<T>,
@@ -32,7 +32,7 @@ pub(crate) struct Page<T> {
     pub more: bool,
 }
 
-/// Part of a user's queue.
+/// A part of a user's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QueuePage {
     pub items: Vec<QueuedMessage>,

@@ -34,10 +34,10 @@ pub(in super::super) struct Waits {
 /// The number of internal tokens. The higher bits of a token are its purpose.
 const NUMBERS: u32 = 1 << 29;
 
-/// The purpose bits of cancellable timers.
+/// The high bits of the tokens of cancellable timers.
 const HANDLE: u32 = Token::OWN | NUMBERS;
 
-/// The purpose bits of messages of an actor to itself.
+/// The high bits of the tokens of messages of an actor to itself.
 const OWN_MESSAGE: u32 = Token::OWN | (2 * NUMBERS);
 
 /// Returns true if a token belongs to a cancellable timer.

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 /// An actor that has ended but has not been reported yet.
 pub(crate) struct EndedActor {
     reason: Reason,
-    /// The epoch in which the actor's stop counts as sent, if the actor was stopped.
+    /// If the actor was stopped, the epoch in which the stop message is counted as sent.
     stop: Option<u8>,
 }
 
