@@ -7,7 +7,7 @@ use corsair_view::{
     World,
 };
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ const STEP: Duration = Duration::from_millis(1);
 const MOST_STEPS: u32 = 10_000;
 /// The lines of a host's log that its panel shows.
 const LINES: usize = 20;
+/// The letters of a line that the panel shows.
+const LETTERS: usize = 500;
 
 /// A function that creates a fault of a host. The second argument has the hosts from which a partition separates this
 /// host.
@@ -30,8 +32,6 @@ struct Hosts<'a> {
     hosts: Vec<(HostId, String)>,
     /// The failure that has ended the run.
     failure: Option<SimError>,
-    paused: BTreeSet<HostId>,
-    cut_off: BTreeSet<HostId>,
     /// The packets of each pair of hosts at the last sample, and its time.
     before: BTreeMap<(HostId, HostId), u64>,
     sampled_at: Time,
@@ -51,8 +51,6 @@ pub fn serve(
         title,
         until: Time::ZERO.after(until),
         failure,
-        paused: BTreeSet::new(),
-        cut_off: BTreeSet::new(),
         before: BTreeMap::new(),
         sampled_at: sim.now(),
         sim,
@@ -98,6 +96,9 @@ impl Hosts<'_> {
         if self.failure.is_none() {
             let until = Duration::from_nanos(until.min(self.until).as_nanos());
             self.failure = self.sim.run_until(until).err();
+            if let Some(failure) = &self.failure {
+                eprintln!("corsair-host: {failure}");
+            }
         }
     }
 
@@ -107,8 +108,12 @@ impl Hosts<'_> {
             HostState::Exited(0) => NodeState::GONE,
             _ => NodeState::DOWN,
         };
-        let flag = |set: &BTreeSet<HostId>, bit| if set.contains(&host) { bit } else { 0 };
-        state | flag(&self.paused, NodeState::PAUSED) | flag(&self.cut_off, NodeState::CUT_OFF)
+        // A partition cuts off the smaller part.
+        let is_cut_off = 2 * self.sim.separated_from(&host).len() >= self.hosts.len();
+        let flag = |is: bool, bit| if is { bit } else { 0 };
+        state
+            | flag(self.sim.is_paused(&host), NodeState::PAUSED)
+            | flag(is_cut_off, NodeState::CUT_OFF)
     }
 
     fn host(&self, name: &str) -> Result<&(HostId, String), String> {
@@ -118,28 +123,26 @@ impl Hosts<'_> {
 
     fn details(&self, name: &str) -> Result<Value, String> {
         let (host, name) = self.host(name)?;
-        let name_of = |host: HostId| {
-            self.hosts
-                .iter()
-                .find(|(id, _)| *id == host)
-                .map(|(_, name)| name.clone())
-        };
-        let place = self.hosts.iter().position(|(id, _)| id == host);
-        let lines = self.sim.lines().into_iter();
-        let lines = lines.filter(|line| Some(line.host) == place);
-        let mut lines: Vec<String> = lines
-            .map(|line| format!("{:.6} {}", line.time.as_nanos() as f64 / 1e9, line.text))
+        let name_of = |host: HostId| &self.hosts[host.index()].1;
+        let lines = self.sim.last_lines(host, LINES).into_iter();
+        let lines: Vec<String> = lines
+            .map(|line| {
+                let text: String = line.text.chars().take(LETTERS).collect();
+                format!("{:.6} {text}", line.time.as_nanos() as f64 / 1e9)
+            })
             .collect();
-        let first = lines.len().saturating_sub(LINES);
+        let program = match self.sim.is_paused(host) {
+            true => "is paused".to_owned(),
+            false => self.sim.state(host).to_string(),
+        };
+        let separated_from = self.sim.separated_from(host).into_iter();
         let traffic = self.sim.traffic();
-        let connections: BTreeMap<String, Value> = traffic
+        let connections: BTreeMap<&String, Value> = traffic
             .iter()
             .filter(|traffic| traffic.from == *host)
-            .filter_map(|traffic| {
-                Some((
-                    name_of(traffic.to)?,
-                    json!({ "packets": traffic.packets, "bytes": traffic.bytes }),
-                ))
+            .map(|traffic| {
+                let sent = json!({ "packets": traffic.packets, "bytes": traffic.bytes });
+                (name_of(traffic.to), sent)
             })
             .collect();
         let sent: u64 = traffic
@@ -148,10 +151,10 @@ impl Hosts<'_> {
             .map(|traffic| traffic.packets)
             .sum();
         Ok(json!({
-            "name": name, "service": group(name), "package": format!("{:?}", self.sim.state(host)),
-            "address": self.sim.address(host).to_string(), "sent": sent,
+            "name": name, "group": group(name), "program": program, "address": self.sim.address(host).to_string(),
+            "sent": sent,
             "knows": connections.keys().collect::<Vec<_>>(),
-            "sent to": connections, "log": lines.split_off(first),
+            "sent to": connections, "separated from": separated_from.map(name_of).collect::<Vec<_>>(), "log": lines,
         }))
     }
 
@@ -223,6 +226,11 @@ impl World for Hosts<'_> {
         self.failure.is_some() || self.sim.is_over() || self.sim.now() >= self.until
     }
 
+    fn failure(&self) -> Option<String> {
+        let text = self.failure.as_ref()?.to_string();
+        text.lines().next().map(str::to_owned)
+    }
+
     fn run_until(&mut self, time: Time) {
         self.advance(time);
     }
@@ -268,13 +276,6 @@ impl World for Hosts<'_> {
         let at = Duration::from_nanos(command.at);
         for host in self.targets(who)? {
             self.sim.at(at, fault(&host, &self.others(host)));
-            match command.what {
-                Action::Pause { .. } => drop(self.paused.insert(host)),
-                Action::Resume { .. } | Action::Kill { .. } => drop(self.paused.remove(&host)),
-                Action::Partition { .. } => drop(self.cut_off.insert(host)),
-                Action::Rejoin { .. } => drop(self.cut_off.remove(&host)),
-                _ => {}
-            }
         }
         Ok(())
     }
@@ -294,11 +295,8 @@ impl World for Hosts<'_> {
         let mut rates = vec![0.0; self.hosts.len()];
         let mut edges = vec![];
         let mut requests = 0;
-        let place = |host: HostId| self.hosts.iter().position(|(id, _)| *id == host);
         for traffic in self.sim.traffic() {
-            let (Some(from), Some(to)) = (place(traffic.from), place(traffic.to)) else {
-                continue;
-            };
+            let (from, to) = (traffic.from.index(), traffic.to.index());
             let before = self
                 .before
                 .insert((traffic.from, traffic.to), traffic.packets);

@@ -37,15 +37,12 @@ pub(crate) struct Native {
     timer: Option<TimerHandle>,
     starts: u32,
     settings: Settings,
-    /// True while the host is paused: the body is not polled, but its sockets still work.
-    is_paused: bool,
 }
 
 impl Native {
     pub(crate) fn new(uplink: Uplink) -> Native {
         Native {
             settings: uplink.world.settings_of(uplink.host),
-            is_paused: false,
             uplink,
             net: None,
             tasks: Tasks::default(),
@@ -63,9 +60,8 @@ impl Native {
         self.net = None;
         let net = Net::new(self.uplink.clone(), self.starts, cx.now().as_nanos());
         net.set_names(self.settings.has_names);
-        self.is_paused = false;
         self.starts += 1;
-        self.uplink.record().state = HostState::Running;
+        self.uplink.record().boot();
         match catch_unwind(AssertUnwindSafe(|| body(net.clone()))) {
             Ok(future) => self.tasks.begin(future),
             Err(panic) => self.end(HostState::Panicked, Some(&text(&*panic))),
@@ -91,7 +87,11 @@ impl Native {
     /// Polls woken futures, sends the resulting packets, and sets the timer.
     fn run<C: Context<Wire>>(&mut self, cx: &mut C) {
         let Some(net) = self.net.clone() else { return };
-        if self.uplink.record().state == HostState::Running && !self.is_paused {
+        let can_run = {
+            let record = self.uplink.record();
+            record.state == HostState::Running && !record.is_paused
+        };
+        if can_run {
             let progress = catch_unwind(AssertUnwindSafe(|| self.tasks.run(&net)));
             match progress {
                 Ok(Progress::Waits) if !net.is_awaited() => self.end(
@@ -186,7 +186,7 @@ impl Actor<Wire> for Native {
                 body: Wire::Signal(signal @ (SIGSTOP | SIGCONT)),
                 ..
             } => {
-                self.is_paused = signal == SIGSTOP;
+                self.uplink.record().is_paused = signal == SIGSTOP;
                 if let Some(net) = &self.net {
                     net.advance(now);
                     self.run(cx);

@@ -159,6 +159,18 @@ impl Sim {
         match self.0 {}
     }
 
+    pub fn is_paused(&self, _: &HostId) -> bool {
+        match self.0 {}
+    }
+
+    pub fn separated_from(&self, _: &HostId) -> Vec<HostId> {
+        match self.0 {}
+    }
+
+    pub fn last_lines(&self, _: &HostId, _: usize) -> Vec<Line> {
+        match self.0 {}
+    }
+
     pub fn traffic(&self) -> Vec<Traffic> {
         match self.0 {}
     }

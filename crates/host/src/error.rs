@@ -38,7 +38,7 @@ pub enum SimError {
         source: std::io::Error,
     },
     /// A program failed.
-    #[error("host {host} {}, seed {seed}, at or before {time}\n{log}", describe(*.state))]
+    #[error("host {host} {}, seed {seed}, at or before {time}\n{log}", .state)]
     Host {
         /// The host's name.
         host: String,
@@ -51,18 +51,4 @@ pub enum SimError {
         /// The log of all hosts.
         log: String,
     },
-}
-
-fn describe(state: HostState) -> String {
-    match state {
-        HostState::Running => "runs".to_string(),
-        HostState::Off => "is off".to_string(),
-        HostState::Killed => "was killed".to_string(),
-        HostState::Exited(status) => format!("exited with status {status}"),
-        HostState::Panicked => "panicked".to_string(),
-        HostState::Crashed(signal) => format!("was ended by signal {signal}"),
-        HostState::Unsupported => "made a call that is not simulated".to_string(),
-        HostState::Deadlocked => "is deadlocked".to_string(),
-        HostState::Stuck => "ran for 20 s of the wall clock without a system call".to_string(),
-    }
 }

@@ -76,6 +76,23 @@ impl Links {
         }
     }
 
+    /// Returns the hosts to or from which a partition loses the packets of a host at a time, in ascending order.
+    pub(crate) fn separated_from(&self, host: u32, now: Time) -> Vec<u32> {
+        let cuts = self.cuts.read().unwrap_or_else(PoisonError::into_inner);
+        let mut others = vec![];
+        for cut in cuts.iter().filter(|cut| cut.from <= now && now < cut.until) {
+            let [left, right] = &cut.groups;
+            for (one, other) in [(left, right), (right, left)] {
+                if one.contains(&host) {
+                    others.extend(other.iter().filter(|other| **other != host));
+                }
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        others
+    }
+
     /// Returns the sending and the receiving host of a route.
     fn hosts(&self, route: &Route) -> Option<(u32, u32)> {
         let directory = self.directory.get()?;

@@ -2,7 +2,7 @@
 //! handles a message.
 
 use crate::channel::{Channel, Command, Ending, HostOutput, Reply};
-use crate::fault::Power;
+use crate::fault::{Power, SIGCONT, SIGSTOP};
 use crate::packet::{Packet, Reader};
 use crate::settings::Settings;
 use crate::state::HostState;
@@ -54,7 +54,12 @@ impl Actor<Wire> for Machine {
             Event::Message {
                 body: Wire::Signal(signal),
                 ..
-            } => self.step(cx, Command::Signal, &signal.to_le_bytes()),
+            } => {
+                if let SIGSTOP | SIGCONT = signal {
+                    self.uplink.record().is_paused = signal == SIGSTOP;
+                }
+                self.step(cx, Command::Signal, &signal.to_le_bytes());
+            }
             Event::Message {
                 body: Wire::Setting(setting),
                 ..
@@ -101,7 +106,7 @@ impl Machine {
         );
         self.starts += 1;
         self.has_process = true;
-        self.uplink.record().state = HostState::Running;
+        self.uplink.record().boot();
         self.step(cx, Command::Settings, &self.settings.to_bytes());
     }
 

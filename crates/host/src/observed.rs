@@ -3,7 +3,8 @@
 use crate::state::HostId;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 use {
-    crate::sim::Sim, crate::state::HostState, std::collections::BTreeMap, std::sync::PoisonError,
+    crate::log::Line, crate::sim::Sim, crate::state::HostState, std::collections::BTreeMap,
+    std::sync::PoisonError,
 };
 
 /// The packets from one host to another so far.
@@ -35,6 +36,33 @@ impl Sim {
         let count = self.records().len();
         let mut states = (0..count).map(|index| self.state(&HostId(index)));
         count > 0 && !self.has_faults() && states.all(|state| state != HostState::Running)
+    }
+
+    /// True while the program of a host stands still because of [`Fault::pause`](crate::Fault::pause).
+    pub fn is_paused(&self, host: &HostId) -> bool {
+        let record = self.records().get(host.0);
+        record.is_some_and(|record| {
+            let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.is_paused && record.state == HostState::Running
+        })
+    }
+
+    /// Returns the hosts from which a partition separates a host now, in one or both directions, in ascending order.
+    pub fn separated_from(&self, host: &HostId) -> Vec<HostId> {
+        let run = self.active();
+        let others = run.map(|run| run.links.separated_from(host.0 as u32, self.now()));
+        let others = others.unwrap_or_default().into_iter();
+        others.map(|other| HostId(other as usize)).collect()
+    }
+
+    /// Returns the last `count` lines of output of a host's programs.
+    pub fn last_lines(&self, host: &HostId, count: usize) -> Vec<Line> {
+        let Some(record) = self.records().get(host.0) else {
+            return vec![];
+        };
+        let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = record.lines.finished();
+        lines[lines.len().saturating_sub(count)..].to_vec()
     }
 
     /// Returns the counters of all programs and actors ([`Host::count`](crate::Host::count)), by name.

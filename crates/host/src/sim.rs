@@ -469,6 +469,11 @@ impl Sim {
         !self.faults.is_empty()
     }
 
+    /// Returns the simulation after its start.
+    pub(crate) fn active(&self) -> Option<&ActiveRun> {
+        self.run.as_ref()
+    }
+
     /// Returns the records of all hosts; none before the start.
     pub(crate) fn records(&self) -> &[Mutex<Record>] {
         self.run.as_ref().map_or(&[], |run| &run.records[..])

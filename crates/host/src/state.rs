@@ -1,8 +1,18 @@
 //! Hosts of a simulation, by name and state.
 
+use std::fmt;
+
 /// A host of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub(crate) usize);
+
+impl HostId {
+    /// Returns the position of the host in the order in which hosts were added, from 0 on, as in
+    /// [`Line::host`](crate::Line::host).
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// The state of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,5 +44,21 @@ impl HostState {
             self,
             HostState::Running | HostState::Off | HostState::Killed | HostState::Exited(0)
         )
+    }
+}
+
+impl fmt::Display for HostState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HostState::Running => "runs",
+            HostState::Off => "is off",
+            HostState::Killed => "was killed",
+            HostState::Exited(status) => return write!(f, "exited with status {status}"),
+            HostState::Panicked => "panicked",
+            HostState::Crashed(signal) => return write!(f, "was ended by signal {signal}"),
+            HostState::Unsupported => "made a call that is not simulated",
+            HostState::Deadlocked => "is deadlocked",
+            HostState::Stuck => "ran for 20 s of the wall clock without a system call",
+        })
     }
 }

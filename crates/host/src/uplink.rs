@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Record {
     pub state: HostState,
+    /// True after `SIGSTOP`, until `SIGCONT` or the next start of the program.
+    pub is_paused: bool,
     pub lines: Lines,
     /// The numbers of simulated calls and of thread switches of all processes of the host.
     pub calls: u64,
@@ -29,6 +31,7 @@ impl Record {
     pub(crate) fn new() -> Record {
         Record {
             state: HostState::Off,
+            is_paused: false,
             lines: Lines::default(),
             calls: 0,
             switches: 0,
@@ -36,6 +39,11 @@ impl Record {
             sent: BTreeMap::new(),
             packets: vec![],
         }
+    }
+
+    /// Records the start of the program.
+    pub(crate) fn boot(&mut self) {
+        (self.state, self.is_paused) = (HostState::Running, false);
     }
 }
 

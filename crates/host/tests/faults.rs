@@ -72,6 +72,70 @@ fn a_paused_program_answers_when_it_continues(sim: &mut Sim) -> Result<(), SimEr
     Ok(())
 }
 
+/// An observer sees pauses and partitions from their virtual times on, of programs and of actors.
+#[corsair_host::test]
+fn pauses_and_partitions_are_seen_while_they_last(sim: &mut Sim) -> Result<(), SimError> {
+    let mut hosts = sim.hosts("host", 2, |_| std::thread::sleep(MINUTE));
+    hosts.push(sim.actor("actor", |net| async move {
+        net.sleep(MINUTE).await;
+    }));
+    assert_eq!(
+        hosts.iter().map(|host| host.index()).collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
+    for host in [&hosts[0], &hosts[2]] {
+        sim.at(secs(2), Fault::pause(host));
+        sim.at(secs(4), Fault::resume(host));
+    }
+    sim.at(secs(3), Fault::partition_one_way(&hosts[..1], &hosts[1..]));
+    sim.at(secs(5), Fault::heal(&hosts[..1], &hosts[1..2]));
+    sim.at(secs(6), Fault::pause(&hosts[1]));
+    sim.at(secs(7), Fault::kill(&hosts[1]));
+    sim.at(secs(8), Fault::start(&hosts[1]));
+    for (until, paused, separated) in [
+        (1, vec![], [vec![], vec![], vec![]]),
+        (2, vec![0, 2], [vec![], vec![], vec![]]),
+        (3, vec![0, 2], [vec![1, 2], vec![0], vec![0]]),
+        (4, vec![], [vec![1, 2], vec![0], vec![0]]),
+        (5, vec![], [vec![2], vec![], vec![0]]),
+        (6, vec![1], [vec![2], vec![], vec![0]]),
+        (7, vec![], [vec![2], vec![], vec![0]]),
+        (8, vec![], [vec![2], vec![], vec![0]]),
+    ] {
+        sim.run_until(secs(until) + Duration::from_millis(500))?;
+        let stand_still: Vec<usize> = (0..3).filter(|&host| sim.is_paused(&hosts[host])).collect();
+        assert_eq!(stand_still, paused, "at {until} s");
+        let others = |host| {
+            sim.separated_from(host)
+                .iter()
+                .map(|other| other.index())
+                .collect()
+        };
+        let found: Vec<Vec<usize>> = hosts.iter().map(others).collect();
+        assert_eq!(found, separated, "at {until} s");
+    }
+    Ok(())
+}
+
+/// The last lines of one host are a part of the log.
+#[corsair_host::test]
+fn the_last_lines_of_a_host_are_its_own(sim: &mut Sim) -> Result<(), SimError> {
+    let hosts = sim.hosts("host", 2, |number| {
+        (0..5).for_each(|line| println!("{number}: {line}"))
+    });
+    assert!(sim.last_lines(&hosts[0], 3).is_empty());
+    sim.run_until(MINUTE)?;
+    let texts = |count| {
+        sim.last_lines(&hosts[1], count)
+            .into_iter()
+            .map(|line| line.text)
+    };
+    assert_eq!(texts(2).collect::<Vec<_>>(), ["1: 3", "1: 4"]);
+    assert_eq!(texts(usize::MAX).count(), 5);
+    assert_eq!(texts(0).count(), 0);
+    Ok(())
+}
+
 /// Signals wait for the end of the pause, except the one that kills.
 #[corsair_host::test]
 fn signals_wait_for_the_end_of_a_pause(sim: &mut Sim) -> Result<(), SimError> {

@@ -115,6 +115,12 @@ pub struct Status {
     pub checkpoints: Vec<CheckpointInfo>,
 }
 
+/// Returns a sentence about the end of a run.
+fn ending(world: &impl World) -> String {
+    let failure = world.failure();
+    failure.unwrap_or_else(|| "the run is over".to_owned())
+}
+
 impl<W: World> Session<W> {
     /// Creates a session with a simulation, and a handle to it. `flags` are the flags of the run by their long names.
     /// `make` builds the simulation again; without it the session cannot be rewound.
@@ -152,8 +158,8 @@ impl<W: World> Session<W> {
         };
         let now = world.now();
         let stopped = match world.is_over() {
-            true => "the run is over",
-            false => "not started",
+            true => ending(&world),
+            false => "not started".to_owned(),
         };
         let mut session = Session {
             world,
@@ -174,7 +180,7 @@ impl<W: World> Session<W> {
             goal: None,
             is_playing: false,
             is_watched: false,
-            stopped: stopped.to_owned(),
+            stopped,
             is_new: true,
             sampled_at: now,
             published: (Instant::now(), now),

@@ -26,6 +26,11 @@ pub trait World: Send {
     /// True if the run has ended.
     fn is_over(&self) -> bool;
 
+    /// Returns a sentence that says why the run has failed, if it has.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
     /// Runs until a time, inclusive.
     fn run_until(&mut self, time: Time);
 

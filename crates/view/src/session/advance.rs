@@ -1,7 +1,7 @@
 //! Advances a session at a pace, until its goal is reached. The session runs in short slices of wall-clock time, so
 //! that it can handle requests and show frames between them.
 
-use super::{Goal, Session, Until};
+use super::{Goal, Session, Until, ending};
 use crate::clock::Instant;
 use crate::condition::Measure;
 use crate::world::{GroupSample, World};
@@ -117,7 +117,7 @@ impl<W: World> Session<W> {
             self.pace.took(target.since(now), began.elapsed());
         }
         if self.world.is_over() {
-            return self.stop("the run is over");
+            return self.stop(ending(&self.world));
         }
         if end.is_some_and(|end| self.world.now() >= end) {
             let until = self.goal.as_ref().map(|goal| goal.until.to_string());

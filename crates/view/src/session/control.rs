@@ -1,6 +1,6 @@
 //! The requests that a session handles.
 
-use super::Session;
+use super::{Session, ending};
 use crate::command::{Action, Command};
 use crate::condition::Condition;
 use crate::frame::Level;
@@ -212,7 +212,7 @@ impl<W: World> Session<W> {
             StepBy::Actor(who) => self.world.step_actor(&who)?,
         };
         if self.world.is_over() {
-            self.stop("the run is over");
+            self.stop(ending(&self.world));
         } else if !has_happened {
             self.stop("no events are left");
         }
