@@ -61,12 +61,16 @@ const line = new Line({
     select("do-what").replaceChildren(...next.actions.map((name) => new Option(name)));
     $("act").hidden = next.actions.length === 0;
     $("define").hidden = next.kind !== "services";
-    $("save").hidden = next.kind === "graph";
+    $("save").hidden = next.kind === "graph" || next.kind === "hosts";
     $("groups").replaceChildren(...next.groups.map((name) => new Option(name)));
-    $("graph").classList.toggle("pirates", next.kind === "pirates");
+    $("legend").dataset.kind = next.kind;
+    input("find").placeholder = next.kind === "hosts" ? "name of a host" : "name of an actor";
+    input("do-who").placeholder = next.kind === "hosts" ? "host, group of hosts" : "actor, service, zone";
+    $("one-group").hidden = next.groups.length < 2;
+    // Hosts have neither requests nor dead letters.
+    for (const one of select("until-what").options) one.hidden = next.kind === "hosts" && one.value !== "time" && one.value !== "state";
     // A saved run has a clock if its states are known.
     const isSaved = next.kind === "graph";
-    $("graph").classList.toggle("still", isSaved);
     for (const id of ["step-window", "step-ms", "step-actor", "times"]) $(id).hidden = isSaved;
     $("clock").hidden = $("now").hidden = isSaved && !next.load;
     $("open-traces").hidden = next.kind === "pirates" || next.kind === "hosts" || (isSaved && !next.edges.length);

@@ -19,7 +19,8 @@ function aboutNode(graph, place) {
   }
   if (graph.scene?.kind === "hosts") {
     const states = Object.entries({ stopped: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, ended: BITS.gone }).filter(([, bit]) => (bits & bit) !== 0);
-    return [...lines, states.map(([word]) => word).join(", ") || "running", `${short(graph.rates[place] ?? 0)} packets/s sent`];
+    const received = [...graph.edges.values()].reduce((sum, edge) => sum + (edge.to === place ? edge.rate : 0), 0);
+    return [...lines, states.map(([word]) => word).join(", ") || "running", `${short(graph.rates[place] ?? 0)} packets/s sent, ${short(received)} received`];
   }
   if (graph.folded) lines.push(`${up} of ${all} instances serve`);
   const states = Object.entries({ killed: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, slow: BITS.slow, "not registered": BITS.away })

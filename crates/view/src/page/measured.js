@@ -64,7 +64,7 @@ export class Measured {
     const names = [...faults.map(({ at, name }) => [at, name]), ...commands].filter(([at]) => isNear(Number(at)));
     $("bar").title = names.map(([at, name]) => `${seconds(Number(at))}: ${name}`).join("\n");
     drawCurves(canvas("rate"), points, [
-      { name: isServices ? "requests/s" : "messages/s", colour: "--edge", of: (point) => point.rate },
+      { name: isServices ? "requests/s" : scene?.kind === "hosts" ? "packets/s" : "messages/s", colour: "--edge", of: (point) => point.rate },
       ...(isServices ? [{ name: "errors/s", colour: "--bad", of: (/** @type {Point} */ point) => point.errors }] : []),
     ], marks);
     drawCurves(canvas("latency"), points, [

@@ -68,7 +68,7 @@ const MOST_SERVICES = 25;
  * @param {import("./hover.js").Service[]} services @param {(place: number) => void} choose
  */
 export function overview(services, choose) {
-  const hint = element("p", services.length > 0 ? "Select a service here, or a circle, a line or a zone in the graph." : "Select an actor or an edge in the graph.");
+  const hint = element("p", services.length > 0 ? "Select a service here, or a circle, a line or a zone in the graph." : "Select a circle or a line in the graph.");
   hint.className = "hint";
   if (services.length === 0) return hint;
   const head = element("tr", "", ...["service", "serve", "requests/s", "errors", "queue"].map((name) => element("th", name)));
@@ -89,14 +89,14 @@ export function overview(services, choose) {
  */
 export function actor(seen, act) {
   const short_name = String(seen.name).split(".").at(-1) ?? "";
-  const { state, messages = [], requests = [], knows = [], buddies = [], ...rest } = seen;
+  const { state, messages = [], requests = [], knows = [], buddies = [], log = [], ...rest } = seen;
   const words = state
     ? Object.entries({ down: state.is_down, paused: state.is_paused, "cut off": state.is_cut_off, "deregistered": state.is_away })
       .filter(([, is]) => is).map(([word]) => word)
     : [];
   const made = element("div", "", element("h2", seen.name));
   made.append(facts([
-    ["service", seen.service], ["package", seen.package ?? ""], ["state", state ? words.join(", ") || "up" : ""],
+    ["service", seen.service ?? ""], ["group", seen.group ?? ""], ["package", seen.package ?? ""], ["program", seen.program ?? ""], ["address", seen.address ?? ""], ["state", state ? words.join(", ") || "up" : ""],
     ["queue", state?.queue ?? null], ["in progress", state ? Math.max(state.busy, state.in_progress) : null],
     ["slots", seen.concurrency ?? ""], ["pace", state && state.slow_percent !== 100 ? `${state.slow_percent} % of the normal service time` : ""],
     ["gold", seen.gold ?? null], ["sent", seen.sent ?? null],
@@ -112,6 +112,7 @@ export function actor(seen, act) {
     ...list("Knows", knows.map((/** @type {string} */ name) => link(name, () => act.choose(name)))),
     ...list("Buddies", buddies.map((/** @type {any} */ buddy) =>
       element("span", "", link(buddy.name, () => act.choose(buddy.name)), ` gave ${buddy.gold}`))),
+    ...list("Output", log.map((/** @type {string} */ line) => element("span", line))),
     element("h2", "State"),
     fields,
   );
