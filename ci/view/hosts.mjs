@@ -124,7 +124,6 @@ try {
     await choose(page, "server");
     await page.waitForFunction(() => document.body.innerText.includes("listening"));
     assert.match(await page.textContent("#one dl"), /^group.*program.*runs.*address.*10\.0\.0\.1/);
-    if (flag === "--screenshots") await page.screenshot({ path: join(resolve(pictures), "hosts.png") });
 
     await act(page, "server", "kill");
     await runUntil(page, 4);
@@ -146,7 +145,8 @@ try {
     await act(page, "client-2", "resume");
     await runUntil(page, 14);
     for (const client of ["client-1", "client-2"]) assert.ok(await rate(page, client, "server") > 5, `${client} sends again`);
-    // A command and a fault of the file are marked from their times on, not before.
+    // A command and a fault of the file are marked from their times on, not before; the bar of time names the fault.
+    assert.deepEqual(await page.evaluate(() => window.corsair.graph.scene.marks), [{ at: 15, name: "pause client-0", text: "" }]);
     await page.selectOption("#do-what", "partition");
     await page.fill("#do-who", "client-2");
     await page.fill("#do-at", "16");
@@ -160,6 +160,7 @@ try {
     await hasBits(page, "server", 0);
     await choose(page, "client-2");
     await page.waitForFunction(() => /"separated from": \[\s*"server",/.test(document.querySelector("#one pre").textContent));
+    if (flag === "--screenshots") await page.screenshot({ path: join(resolve(pictures), "hosts.png") });
     assert.match((await card(page, "client-2")).join(), /cut off/);
     assert.deepEqual(await violations(page), []);
     digests.push(await digest(page));

@@ -126,13 +126,13 @@ fn watched(
     file: &File,
     seed: u64,
     address: SocketAddr,
-    build: impl Fn(&mut Sim) -> Result<(), SimError>,
+    build: impl Fn(&mut Sim) -> Result<Vec<(Duration, String)>, SimError>,
 ) -> Result<bool, String> {
     let title = run.file.file_stem().unwrap_or_default();
     let title = title.to_string_lossy().into_owned();
     let (failure, _) = simulate(seed, run.workers, |sim| {
-        build(sim).map_err(|error| error.to_string())?;
-        view::serve(sim, title.clone(), file.until.0, address)
+        let faults = build(sim).map_err(|error| error.to_string())?;
+        view::serve(sim, title.clone(), file.until.0, faults, address)
     })
     .map_err(|error| error.to_string())?;
     failure.map_or(Ok(true), Err)
@@ -144,7 +144,7 @@ fn watched(
     _: &File,
     _: u64,
     _: SocketAddr,
-    _: impl Fn(&mut Sim) -> Result<(), SimError>,
+    _: impl Fn(&mut Sim) -> Result<Vec<(Duration, String)>, SimError>,
 ) -> Result<bool, String> {
     Err(
         "this build has no page; build it with: cargo build -p corsair-host-run --features ui"
@@ -194,14 +194,14 @@ fn network(link: &Link) -> Result<Lossy<Jitter>, SimError> {
     Lossy::new(jitter, link.loss).map_err(|error| settings(&error))
 }
 
-/// Adds the hosts, links and faults of a file to a simulation.
+/// Adds the hosts, links and faults of a file to a simulation. Returns the times and names of the faults.
 fn build(
     sim: &mut Sim,
     file: &File,
     directory: &Path,
     contents: &[(usize, String, Vec<u8>)],
     preload: &Path,
-) -> Result<(), SimError> {
+) -> Result<Vec<(Duration, String)>, SimError> {
     sim.preemption(file.preemption);
     if let Some(link) = &file.network {
         sim.network(Fifo(network(link)?));
@@ -222,10 +222,13 @@ fn build(
         let [one, other] = &link.between;
         sim.link(&find(one)?, &find(other)?, network(&link.link)?);
     }
+    let mut faults = vec![];
     for entry in &file.faults {
-        sim.at(entry.at.0, fault(entry, find)?);
+        let (name, fault) = fault(entry, find)?;
+        sim.at(entry.at.0, fault);
+        faults.push((entry.at.0, name));
     }
-    Ok(())
+    Ok(faults)
 }
 
 fn add(sim: &mut Sim, host: &Host, directory: &Path, preload: &Path) -> Result<HostId, SimError> {
@@ -250,45 +253,52 @@ fn add(sim: &mut Sim, host: &Host, directory: &Path, preload: &Path) -> Result<H
     Ok(id)
 }
 
+/// Returns the fault of an entry and its name.
 fn fault(
     entry: &FaultAt,
     find: impl Fn(&String) -> Result<HostId, SimError>,
-) -> Result<Fault, SimError> {
+) -> Result<(String, Fault), SimError> {
     let group = |names: &Vec<String>| names.iter().map(&find).collect::<Result<Vec<_>, _>>();
     let mut faults = vec![];
-    for (name, make) in [
-        (&entry.kill, Fault::kill as fn(&HostId) -> Fault),
-        (&entry.power_loss, Fault::power_loss),
-        (&entry.start, Fault::start),
-        (&entry.terminate, |host| Fault::signal(host, 15)),
-        (&entry.pause, Fault::pause),
-        (&entry.resume, Fault::resume),
-        (&entry.names_fail, Fault::names_fail),
-        (&entry.names_work, Fault::names_work),
+    for (what, name, make) in [
+        ("kill", &entry.kill, Fault::kill as fn(&HostId) -> Fault),
+        ("power loss of", &entry.power_loss, Fault::power_loss),
+        ("start", &entry.start, Fault::start),
+        ("terminate", &entry.terminate, |host| {
+            Fault::signal(host, 15)
+        }),
+        ("pause", &entry.pause, Fault::pause),
+        ("resume", &entry.resume, Fault::resume),
+        ("names fail on", &entry.names_fail, Fault::names_fail),
+        ("names work on", &entry.names_work, Fault::names_work),
     ] {
         if let Some(name) = name {
-            faults.push(make(&find(name)?));
+            faults.push((format!("{what} {name}"), make(&find(name)?)));
         }
     }
-    for (step, make) in [
+    for (what, step, make) in [
         (
+            "clock forward on",
             &entry.clock_forward,
             Fault::clock_forward as fn(&HostId, Duration) -> Fault,
         ),
-        (&entry.clock_back, Fault::clock_back),
+        ("clock back on", &entry.clock_back, Fault::clock_back),
     ] {
         if let Some((name, by)) = step {
-            faults.push(make(&find(name)?, by.0));
+            faults.push((format!("{what} {name}"), make(&find(name)?, by.0)));
         }
     }
     if let Some([one, other]) = &entry.partition {
-        faults.push(Fault::partition(&group(one)?, &group(other)?));
+        let name = format!("partition {} from {}", one.join(", "), other.join(", "));
+        faults.push((name, Fault::partition(&group(one)?, &group(other)?)));
     }
     if let Some([from, to]) = &entry.partition_one_way {
-        faults.push(Fault::partition_one_way(&group(from)?, &group(to)?));
+        let name = format!("partition {} to {}", from.join(", "), to.join(", "));
+        faults.push((name, Fault::partition_one_way(&group(from)?, &group(to)?)));
     }
     if let Some([one, other]) = &entry.heal {
-        faults.push(Fault::heal(&group(one)?, &group(other)?));
+        let name = format!("heal {} and {}", one.join(", "), other.join(", "));
+        faults.push((name, Fault::heal(&group(one)?, &group(other)?)));
     }
     match (faults.pop(), faults.is_empty()) {
         (Some(fault), true) => Ok(fault),

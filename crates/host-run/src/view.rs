@@ -3,8 +3,8 @@
 use corsair::Time;
 use corsair_host::{Fault, HostId, HostState, Sim, SimError};
 use corsair_view::{
-    Action, Command, EdgeState, GroupSample, NodeState, Sample, Scene, SceneNode, Server, Session,
-    World,
+    Action, Command, EdgeState, GroupSample, Mark, NodeState, Sample, Scene, SceneNode, Server,
+    Session, World,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ struct Hosts<'a> {
     title: String,
     until: Time,
     hosts: Vec<(HostId, String)>,
+    /// The faults of the file, by time.
+    faults: Vec<(Duration, String)>,
     /// The failure that has ended the run.
     failure: Option<SimError>,
     /// The packets of each pair of hosts at the last sample, and its time.
@@ -42,14 +44,17 @@ pub fn serve(
     sim: &mut Sim,
     title: String,
     until: Duration,
+    mut faults: Vec<(Duration, String)>,
     address: SocketAddr,
 ) -> Result<(), String> {
+    faults.sort_by_key(|(at, _)| *at);
     // The hosts' processes are forked before this process has a second thread.
     let failure = sim.run_until(Duration::from_nanos(1)).err();
     let world = Hosts {
         hosts: sim.all_hosts(),
         title,
         until: Time::ZERO.after(until),
+        faults,
         failure,
         before: BTreeMap::new(),
         sampled_at: sim.now(),
@@ -204,6 +209,11 @@ impl World for Hosts<'_> {
                 slots: 0,
             }
         };
+        let mark = |(at, name): &(Duration, String)| Mark {
+            at: at.as_secs_f64(),
+            name: name.clone(),
+            text: String::new(),
+        };
         Scene {
             kind: "hosts",
             arch: self.title.clone(),
@@ -213,6 +223,7 @@ impl World for Hosts<'_> {
             height: size,
             total: self.hosts.len() as u64,
             actions: vec!["kill", "revive", "pause", "resume", "partition", "rejoin"],
+            marks: self.faults.iter().map(mark).collect(),
             load: Some((0.0, self.until.as_nanos() as f64 / 1e9)),
             ..Scene::default()
         }

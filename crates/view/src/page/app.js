@@ -4,6 +4,7 @@ import { Actions, scopesOf, scopesOfPlace } from "./actions.js";
 import { follow, seconds, short, shown } from "./charts.js";
 import { enable as enableControls, listen, showCheckpoints, showFields } from "./controls.js";
 import { $, canvas, complain, input, select } from "./dom.js";
+import { isIn } from "./geometry.js";
 import { Graph } from "./graph.js";
 import { guide } from "./guide.js";
 import { about, services, showCard } from "./hover.js";
@@ -222,9 +223,7 @@ function showArea(number) {
   const { scene } = state;
   const area = scene?.areas[number];
   if (!area || !scene) return [];
-  const isIn = (/** @type {import("./socket.js").SceneNode} */ { x, y, region }) =>
-    region !== "*" && x >= area.at[0] && x <= area.at[0] + area.at[2] && y >= area.at[1] && y <= area.at[1] + area.at[3];
-  const inside = scene.nodes.filter(isIn);
+  const inside = scene.nodes.filter(({ x, y, region }) => region !== "*" && isIn(area, x, y));
   const region = inside.find((node) => node.region !== "*")?.region ?? "*";
   const services = new Set(inside.map((node) => node.service));
   refresh = null;

@@ -1,6 +1,6 @@
 // What is at a point of the graph, and what is next to it.
 
-import { distance } from "./geometry.js";
+import { distance, isIn } from "./geometry.js";
 
 /** @typedef {import("./graph.js").Graph} Graph @typedef {import("./graph.js").Chosen} Chosen */
 
@@ -29,10 +29,7 @@ export function findAt(graph, x, y) {
     }
   }
   // The name of an area stands for the area, and so does what is free in it; the innermost counts.
-  const areas = graph.scene?.areas ?? [];
-  const isIn = (/** @type {import("./socket.js").Area} */ { at: [left, top, wide, high] }) =>
-    sceneX >= left && sceneX <= left + wide && sceneY >= top && sceneY <= top + high;
-  const area = areas.findLastIndex(isIn);
+  const area = (graph.scene?.areas ?? []).findLastIndex((area) => isIn(area, sceneX, sceneY));
   return found ?? (area >= 0 ? { area } : null);
 }
 

@@ -8,6 +8,9 @@
  *   zoneLefts: Float32Array, zoneRights: Float32Array, zoneYs: Float32Array }} Places
  */
 
+/** True if a point is in an area. @param {import("./socket.js").Area} area @param {number} x @param {number} y */
+export const isIn = ({ at: [left, top, wide, high] }, x, y) => x >= left && x <= left + wide && y >= top && y <= top + high;
+
 /** How far beside a zone its bundles gather. */
 const BESIDE = 0.7;
 

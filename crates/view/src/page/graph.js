@@ -5,6 +5,7 @@
 import { fitTo } from "./arrange.js";
 import { Edges } from "./edges.js";
 import { findNext } from "./find.js";
+import { isIn } from "./geometry.js";
 import { listen } from "./gestures.js";
 import { MANY_EDGES, MANY_NODES, PIECE, drawDots, drawNames, drawNodes, pieces } from "./layers.js";
 import { readColours } from "./node.js";
@@ -166,9 +167,7 @@ export class Graph {
     this.groupXs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.x ?? node.x);
     this.groupYs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.y ?? node.y);
     const zones = this.scene?.areas.filter((area) => area.is_zone) ?? [];
-    const isIn = (/** @type {SceneNode} */ { x, y }, /** @type {import("./socket.js").Area} */ { at: [left, top, wide, high] }) =>
-      x >= left && x <= left + wide && y >= top && y <= top + high;
-    const found = this.nodes.map((node) => zones.find((zone) => isIn(node, zone))?.at);
+    const found = this.nodes.map(({ x, y }) => zones.find((zone) => isIn(zone, x, y))?.at);
     this.zoneLefts = Float32Array.from(found, (at) => (at ? at[0] : NaN));
     this.zoneRights = Float32Array.from(found, (at) => (at ? at[0] + at[2] : NaN));
     this.zoneYs = Float32Array.from(found, (at) => (at ? at[1] + at[3] / 2 : NaN));
@@ -202,11 +201,6 @@ export class Graph {
     frame.eachEdge((from, to, rate, errors, p50, p99) => edges.set(from, to, rate, errors, p50, p99));
     if (frame.hasNew) this.isFrontOld = this.isOld = true;
     if (frame.hasNew || frame.playing) this.wake();
-  }
-
-  /** True if there are too many edges to follow one of them. */
-  isCrowd() {
-    return this.edges.count > MANY_EDGES;
   }
 
   /** The scale that shows all. */
@@ -301,7 +295,7 @@ export class Graph {
    * @param {number} now
    */
   drawBack(now) {
-    const isMuch = this.isCrowd() || this.nodes.length > MANY_NODES;
+    const isMuch = this.edges.count > MANY_EDGES || this.nodes.length > MANY_NODES;
     const isDue = this.isUrgent || now - this.backAt >= (isMuch ? BETWEEN_BACKS.many : BETWEEN_BACKS.few);
     if (!this.drawing && this.isOld && isDue) {
       this.isOld = this.isUrgent = false;

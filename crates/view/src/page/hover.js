@@ -11,6 +11,7 @@ function aboutNode(graph, place) {
   if (!node) return [];
   const [up, all] = [graph.health[2 * place] ?? 0, graph.health[2 * place + 1] ?? 0];
   const bits = graph.bits[place] ?? 0;
+  const states = (/** @type {Record<string, number>} */ of) => Object.keys(of).filter((word) => (bits & (of[word] ?? 0)) !== 0).join(", ");
   const where = node.region === "*" ? "" : ` in ${node.region}${node.zone === "*" ? "" : `.${node.zone}`}`;
   const lines = [`${node.name}${where}`];
   if (graph.scene?.kind === "pirates") {
@@ -18,14 +19,12 @@ function aboutNode(graph, place) {
     return lines;
   }
   if (graph.scene?.kind === "hosts") {
-    const states = Object.entries({ stopped: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, ended: BITS.gone }).filter(([, bit]) => (bits & bit) !== 0);
     const received = [...graph.edges.values()].reduce((sum, edge) => sum + (edge.to === place ? edge.rate : 0), 0);
-    return [...lines, states.map(([word]) => word).join(", ") || "running", `${short(graph.rates[place] ?? 0)} packets/s sent, ${short(received)} received`];
+    return [...lines, states({ down: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, ended: BITS.gone }) || "running", `${short(graph.rates[place] ?? 0)} packets/s sent, ${short(received)} received`];
   }
   if (graph.folded) lines.push(`${up} of ${all} instances serve`);
-  const states = Object.entries({ killed: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, slow: BITS.slow, "not registered": BITS.away })
-    .filter(([, bit]) => (bits & bit) !== 0).map(([word]) => word);
-  if (states.length > 0) lines.push(graph.folded ? `some: ${states.join(", ")}` : states.join(", "));
+  const words = states({ killed: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, slow: BITS.slow, "not registered": BITS.away });
+  if (words) lines.push(graph.folded ? `some: ${words}` : words);
   let [rate, p50, p99] = [0, 0, 0];
   for (const edge of graph.edges.values()) {
     if (edge.to !== place || edge.rate <= 0) continue;

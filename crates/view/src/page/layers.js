@@ -39,14 +39,13 @@ function addCurve(graph, context, a, b, { scale, left, top }) {
  * @returns {Generator<void>}
  */
 function* strokeEdges(graph, context, at, only) {
-  const { colours, edges, xs, ys } = graph;
+  const { colours, edges: { begins, count, from, order, to }, xs, ys } = graph;
   const { clientWidth: width, clientHeight: height } = graph.front;
   const { scale, left, top } = at;
-  const { begins, order, from, to } = edges;
   // Many edges would hide the nodes, and those that fail.
-  const crowd = Math.max(0.3, Math.min(1, 150 / edges.count));
+  const crowd = Math.max(0.3, Math.min(1, 150 / count));
   const fade = only && !only.isOwn ? 0.2 : 1;
-  const isThin = graph.isCrowd() && !only?.isOwn;
+  const isThin = count > MANY_EDGES && !only?.isOwn;
   const strokes = [colours.edge, colours.warn, colours.bad];
   for (let turn = 0; turn < STYLES.count; turn += 1) {
     // Those of what is down come last, above all others.
@@ -209,14 +208,13 @@ export function drawNodes(graph, context, camera, begin, end) {
  * @param {Graph} graph @param {CanvasRenderingContext2D} context
  */
 export function drawDots(graph, context) {
-  const { camera, colours, edges, xs, ys, dotTime } = graph;
-  const { busy, busyCount, dots, takes, from, to } = edges;
+  const { camera, colours, edges: { allDots, busy, busyCount, dots, takes, from, to }, xs, ys, dotTime } = graph;
   const { clientWidth: width, clientHeight: height } = graph.front;
   const { scale } = camera;
   const size = Math.min(4, Math.max(2, scale / 6));
   const [left, top] = [width / 2 - camera.x * scale - size / 2, height / 2 - camera.y * scale - size / 2];
   context.fillStyle = colours.dot;
-  const share = Math.min(1, graph.mostDots / Math.max(edges.allDots, 1));
+  const share = Math.min(1, graph.mostDots / Math.max(allDots, 1));
   const chosen = graph.chosen && "node" in graph.chosen ? graph.chosen.node : -1;
   let due = 0;
   for (let n = 0; n < busyCount; n += 1) {
