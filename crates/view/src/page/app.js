@@ -52,7 +52,6 @@ const line = new Line({
     $("front").title = `${short(next.total)} actors${actors}`;
     graph.setScene(next);
     setFolded(next.folded.length > 0 && (isFirst || graph.folded));
-    if (isFirst) graph.fit();
     if (isFirst) guide($("guide"), next.kind);
     isFirst = false;
     show(null);

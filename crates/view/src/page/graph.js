@@ -1,6 +1,6 @@
-// The graph has three layers. The back layer has areas and edges, and nodes if there are many; it is redrawn when they
-// change, in pieces over several animation frames if there are many. The front layer has the moving dots, and nodes if
-// there are few; it is redrawn in every animation frame. Above both are the names, which are redrawn when the camera moves.
+// The graph has three layers. The back layer has areas, edges and nodes; it is redrawn when they change, in pieces over several
+// animation frames if there are many. The front layer has the moving dots and the chosen node; it is redrawn in every animation
+// frame while dots move. Above both are the names, which are redrawn when the camera moves.
 
 import { fitTo } from "./arrange.js";
 import { Edges } from "./edges.js";
@@ -325,8 +325,7 @@ export class Graph {
     const context = this.begin(this.front);
     drawDots(this, context);
     const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
-    if (this.nodes.length <= MANY_NODES) drawNodes(this, context, this.camera, 0, this.nodes.length);
-    else if (chosen >= 0) drawNodes(this, context, this.camera, chosen, chosen + 1);
+    if (chosen >= 0) drawNodes(this, context, this.camera, chosen, chosen + 1);
     drawNames(this, chosen);
   }
 

@@ -11,7 +11,7 @@ import { drawFolded, drawNode } from "./node.js";
 const MOST_CURVES = 20000;
 /** More edges than that are thin, drawn less often, and piece by piece: a browser draws a thin line five times as fast. */
 export const MANY_EDGES = 1500;
-/** More nodes than that are drawn with the edges, not for each picture. */
+/** More nodes than that are drawn less often, and piece by piece. */
 export const MANY_NODES = 400;
 /** The number of edges or nodes that are drawn as one piece. */
 export const PIECE = 64;
@@ -121,7 +121,6 @@ export function* pieces(graph, context, camera) {
     addCurve(graph, context, chosen.from, chosen.to, at);
     context.stroke();
   }
-  if (nodes.length <= MANY_NODES) return;
   for (let next = 0; next < nodes.length; next += PIECE) {
     drawNodes(graph, context, camera, next, Math.min(nodes.length, next + PIECE));
     yield;
@@ -208,7 +207,7 @@ export function drawNodes(graph, context, camera, begin, end) {
  * @param {Graph} graph @param {CanvasRenderingContext2D} context
  */
 export function drawDots(graph, context) {
-  const { camera, colours, edges: { allDots, busy, busyCount, dots, takes, from, to }, xs, ys, dotTime } = graph;
+  const { camera, colours, edges: { allDots, busy, busyCount, dots, takes, from, to }, nodes, xs, ys, dotTime } = graph;
   const { clientWidth: width, clientHeight: height } = graph.front;
   const { scale } = camera;
   const size = Math.min(4, Math.max(2, scale / 6));
@@ -228,12 +227,17 @@ export function drawDots(graph, context) {
     bend(graph, a, b);
     const [ax, ay, bx, by] = [xs[a] ?? 0, ys[a] ?? 0, xs[b] ?? 0, ys[b] ?? 0];
     const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
+    // A dot passes below the nodes at both ends.
+    const [nodeA, nodeB] = [nodes[a], nodes[b]];
+    const belowA = nodeA ? (graph.radius(nodeA, scale) / scale) ** 2 : 0;
+    const belowB = nodeB ? (graph.radius(nodeB, scale) / scale) ** 2 : 0;
     // Each edge begins at a moment of its own.
     const begin = dotTime / (takes[n] ?? 1) + ((a * 7919 + b * 104729) % 1000) / 1000;
     for (let dot = 0; dot < count; dot += 1) {
       const part = (begin + dot / count) % 1;
-      const dotX = along(ax, cx, dx, bx, part) * scale + left;
-      const dotY = along(ay, cy, dy, by, part) * scale + top;
+      const [x, y] = [along(ax, cx, dx, bx, part), along(ay, cy, dy, by, part)];
+      if ((x - ax) ** 2 + (y - ay) ** 2 < belowA || (x - bx) ** 2 + (y - by) ** 2 < belowB) continue;
+      const [dotX, dotY] = [x * scale + left, y * scale + top];
       if (dotX > -size && dotY > -size && dotX < width && dotY < height) context.fillRect(dotX, dotY, size, size);
     }
   }
