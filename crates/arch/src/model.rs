@@ -6,7 +6,7 @@ use crate::message::Key;
 use crate::package::Package;
 use crate::topology::{EDDA, Instance, SCENARIO, Service, Topology};
 use crate::totals::Totals;
-use crate::why::Trail;
+use crate::why::trail::Trail;
 use corsair::network::{LinkEffect, LinkFault, Route};
 use corsair::{Addr, Time};
 use corsair_observe::{Recorder, ServiceId};

@@ -19,13 +19,13 @@
 //! ```
 
 mod path;
+pub(crate) mod record;
 mod remedies;
 #[cfg(test)]
 mod tests;
-mod trail;
+pub(crate) mod trail;
 
 pub use path::Part;
-pub(crate) use trail::{Record, Trail};
 
 use crate::capacity::{Slo, SloError, SloMeasure, is_same_kind};
 use crate::experiment::{Estimate, in_parallel, run_once};
@@ -41,7 +41,7 @@ use path::{Key, Sums};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use trail::Wanted;
+use trail::{Trail, Wanted};
 
 /// The parameters of an explanation.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use crate::resume_error::ResumeError;
 use crate::scenario::{Scene, SceneParameters, kinds};
 use crate::topology::Topology;
 use crate::totals::Totals;
-use crate::why::Trail;
+use crate::why::trail::Trail;
 use corsair::{Addr, Config, Executor, Kinds, Report, Time, cluster};
 use corsair_observe::run::{Injections, Workload};
 use std::sync::Arc;

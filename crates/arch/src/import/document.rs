@@ -1,6 +1,6 @@
 //! Files and directories as documents: YAML and JSON with bounds, and options of k6 scripts.
 
-use super::{FORMATS, Format, ImportError, k6, kubernetes, shortened};
+use super::{FORMATS, Format, ImportError, k6, shortened};
 use crate::input_file::read_file_text;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ impl Documents {
                 if list.keys().all(|key| key == "kind" || key == "apiVersion") {
                     return Ok(());
                 }
-                list.insert("kind".to_owned(), kubernetes::LIST.into());
+                list.insert("kind".to_owned(), LIST.into());
                 Value::Object(list)
             }
             value => value,
@@ -292,6 +292,9 @@ fn yaml(_text: &str) -> Result<Vec<Value>, String> {
             .to_owned(),
     )
 }
+
+/// The kind of the fields around the documents of a list.
+pub(super) const LIST: &str = "List";
 
 /// The maximum number of bytes of all texts of a document with variables, after their replacement.
 pub(super) const MOST_REPLACED: usize = 16 << 20;

@@ -6,6 +6,7 @@ mod workload;
 
 pub(super) use workload::is_address;
 
+use super::document::LIST;
 use super::fields::Field;
 use super::item::{Item, Mark};
 use super::quantity::quantity;
@@ -88,9 +89,6 @@ impl Format for Kubernetes {
         }
     }
 }
-
-/// The kind of the fields around the documents of a list.
-pub(super) const LIST: &str = "List";
 
 /// Kinds of documents that do not affect requests.
 const IGNORED_KINDS: &[&str] = &[

@@ -3,7 +3,8 @@
 use super::host::Host;
 use super::job::{Job, PendingRequest};
 use crate::message::Msg;
-use crate::why::{Record, Trail};
+use crate::why::record::Record;
+use crate::why::trail::Trail;
 use corsair::{Context, SpanId};
 
 impl Host {

@@ -1,6 +1,6 @@
 //! The critical path of a request: from its answer backwards, always along the work, wait or call that ended last.
 
-use super::trail::Record;
+use super::record::Record;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
