@@ -17,7 +17,7 @@ const STEP: Duration = Duration::from_millis(1);
 const MOST_STEPS: u32 = 10_000;
 /// The lines of a host's log that its panel shows.
 const LINES: usize = 20;
-/// The letters of a line that the panel shows.
+/// The maximum number of characters of a line that the panel shows.
 const LETTERS: usize = 500;
 
 /// A function that creates a fault of a host. The second argument has the hosts from which a partition separates this
@@ -34,7 +34,7 @@ struct Hosts<'a> {
     faults: Vec<(Duration, String)>,
     /// The failure that has ended the run.
     failure: Option<SimError>,
-    /// The packets of each pair of hosts at the last sample, and its time.
+    /// The number of packets of each pair of hosts at the last sample, and the time of that sample.
     before: BTreeMap<(HostId, HostId), u64>,
     sampled_at: Time,
 }
