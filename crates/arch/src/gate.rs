@@ -123,7 +123,7 @@ pub struct Judged {
 /// The result of a gate.
 #[derive(Clone, Debug)]
 pub struct GateResult {
-    /// Missed if an objective is missed; otherwise undecided if one is.
+    /// Missed if any objective is missed; otherwise undecided if any objective is undecided.
     pub verdict: Verdict,
     /// The objectives, in their order.
     pub objectives: Vec<Judged>,

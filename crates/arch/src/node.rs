@@ -267,7 +267,7 @@ impl Node {
         }
     }
 
-    /// Removes an instance that this instance may call.
+    /// Removes `node` from the instances that this instance may call.
     fn forget<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
         let host = &mut self.host;
         if self.role.remove(host, node) {

@@ -90,7 +90,7 @@ pub enum OutputError {
     /// A file contains no flows.
     #[error("{} has no flows in the format zipkin1: {error}", path.display())]
     Flows {
-        /// The path of the file without flows.
+        /// The path of the file that contains no flows.
         path: PathBuf,
         /// The position and cause of the error.
         error: serde_json::Error,

@@ -181,7 +181,7 @@ impl Scene {
         }
     }
 
-    /// Sends the next group of instances their registries.
+    /// Informs the next group of instances of their registries.
     fn greet<C: Context<Msg>>(&self, from: u32, cx: &mut C) -> (Stage, Option<Wait>) {
         let (model, topology) = (&self.model, &self.model.topology);
         let end = topology.len().min(from + CHUNK);
@@ -202,7 +202,7 @@ impl Scene {
         (Stage::Registered, Some(Wait::Settle))
     }
 
-    /// Sends the next group of instances the services that they depend on.
+    /// Informs the next group of instances of the services that they depend on.
     fn introduce<C: Context<Msg>>(&self, from: u32, cx: &mut C) -> (Stage, Option<Wait>) {
         let topology = &self.model.topology;
         let (at_once, pause) = self.model.introduced;

@@ -130,8 +130,8 @@ impl Presence {
         (total, users)
     }
 
-    /// Returns the number of online users, the users after `after` up to a limit, and whether there
-    /// are more.
+    /// Returns the number of online users, at most `limit` users whose ids are greater than `after`, and whether there
+    /// are more such users.
     pub fn page(&self, after: UserId, limit: usize) -> (usize, Vec<UserInfo>, bool) {
         let inner = self.inner.lock();
         let mut rest = inner.users.range((Excluded(after), Unbounded));

@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 /// The maximum number of messages that are removed by one command.
 const TOGETHER: u32 = 256;
-/// The pause between two such commands, so that other commands are not delayed.
+/// The pause between two commands that remove messages, so that other commands are not delayed.
 const BREATH: Duration = Duration::from_millis(20);
 
 /// The rule for removing messages. See the [module](self).

@@ -179,7 +179,7 @@ unsafe impl Sync for KernelCell {}
 static OWN: KernelCell = KernelCell(UnsafeCell::new(None));
 
 thread_local! {
-    /// The number of the simulated thread, while this thread has the baton.
+    /// The number of this simulated thread; `None` while it does not have the baton, and within [`outside`].
     static THREAD: Cell<Option<usize>> = const { Cell::new(None) };
     /// True while this thread borrows the kernel.
     static BORROWED: Cell<bool> = const { Cell::new(false) };

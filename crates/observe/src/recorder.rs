@@ -1,7 +1,8 @@
 //! Records the events of actors while they run. Recording is cheap, and possible on any thread.
 //!
-//! Each thread writes to one of a fixed number of lanes. Usually only this thread takes the lock of the lane, and the
-//! [`Observer`](crate::Observer) a few hundred times per second. Recording formats, hashes and counts nothing.
+//! Each thread writes to one of a fixed number of lanes. The lock of a lane is usually uncontended: only this thread
+//! takes it, and the [`Observer`](crate::Observer) takes it a few hundred times per second. Recording formats, hashes
+//! and counts nothing.
 //!
 //! # Order
 //! In virtual time the output is ordered by time, then by actor, then in the actor's own order. At one instant, nodes
@@ -12,7 +13,7 @@
 //!
 //! On the wall clock, a record may arrive after a record with a later time. So the observer does not write the records
 //! that it finds in the lanes until it has looked through all lanes once more. Then it writes them in the order of
-//! time. So of two records, the one that was made first is written first, unless it has the later time.
+//! time. So two records are written in the order in which they were made, unless the first one has the later time.
 //!
 //! # Memory
 //! When more than [`BACKLOG`] records have not been written, a thread that starts its next block of [`BLOCK`] records

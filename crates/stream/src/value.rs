@@ -12,7 +12,7 @@ pub enum Value {
     Integer(i64),
     /// `42u`
     Unsigned(u64),
-    /// A string.
+    /// A string. Fields are written in double quotes, tags without quotes.
     Text(Arc<str>),
     /// `t` or `f`.
     Boolean(bool),

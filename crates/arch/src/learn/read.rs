@@ -38,7 +38,7 @@ pub enum TraceError {
     Wrong {
         /// The path of the invalid file.
         file: PathBuf,
-        /// The line, from 1.
+        /// The number of the line, counted from 1.
         line: usize,
         /// The fault and its remedy.
         what: String,

@@ -1,4 +1,4 @@
-//! The root as a kind of actor, and all kinds of an architecture.
+//! The implementation of [`Kind`] for the root, and the list of all actor kinds of an architecture.
 
 use super::{AnyActor, Farewell, Scene, Stage};
 use crate::message::Msg;

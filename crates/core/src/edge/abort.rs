@@ -73,7 +73,7 @@ impl AbortHandle {
         self.0.aborted.load(Ordering::Acquire)
     }
 
-    /// Registers an edge, which this handle aborts from now on.
+    /// Adds an edge to this handle. If the handle has already been aborted, aborts the edge at once.
     pub(super) fn attach(&self, edge: &Arc<impl Abort + 'static>) {
         let mut edges = self.edges();
         if self.is_aborted() {

@@ -126,7 +126,7 @@ impl Network {
         &self.buddies[self.starts[pirate]..self.starts[pirate + 1]]
     }
 
-    /// Iterates over all edges, ordered by the pirate that knows.
+    /// Iterates over all edges (pirate, buddy) in the order of pirates.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..self.len()).flat_map(|pirate| {
             self.buddies(pirate)

@@ -192,7 +192,8 @@ struct Across<'a, M: Message, C> {
     failure: Option<Failure>,
     /// The result of the reduction at the last barrier.
     agreed: Reduction,
-    /// The progress to update and the root's shard. Set only in the first shard of a process without the root.
+    /// The progress to update, and the binary logarithm of a window's width in nanoseconds. Set only in the first
+    /// shard of a process that does not have the root.
     progress: Option<(Progress, u32)>,
     saves: Saves<'a>,
 }

@@ -94,12 +94,13 @@ impl Region {
         self.align == HUGE
     }
 
-    /// Makes the system allocate the next huge page, if nearly all values in resident memory are in use: all except a
-    /// sixteenth, or except one. Values that are used in order then cause no page faults. An idle thread calls this
-    /// method.
+    /// Makes the system allocate the next huge page if nearly all populated pages are in use: there are no unused
+    /// pages, or fewer than a sixteenth of the number of used pages. Values that are used in order then cause no page
+    /// faults. An idle thread calls this method.
     ///
     /// # Safety
-    /// The first byte of a value is nonzero if and only if the value is in use, and no thread is writing it.
+    /// The first byte of a value is nonzero if and only if the value is in use. No thread writes to such a byte during
+    /// the call.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) unsafe fn populate_ahead(&self) -> Prefault {
         let (mut used, mut populated) = (self.used.get(), self.populated.get());

@@ -10,7 +10,7 @@ pub(super) const STATE: &str = "state";
 /// refused.
 pub(super) const FORMAT: u32 = 5;
 
-/// [`STATE`] → [`FORMAT`].
+/// The version of the layout, in one row: [`STATE`] → [`FORMAT`].
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("format");
 pub(super) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 /// User → [`User`](crate::model::User).

@@ -27,7 +27,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Epoll {
     entries: BTreeMap<i32, Entry>,
-    /// Marked entries, in the order of marking.
+    /// The descriptors of the marked entries, in the order in which they were marked.
     marks: VecDeque<i32>,
 }
 

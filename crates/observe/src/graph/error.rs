@@ -21,9 +21,9 @@ pub enum GraphError {
     CutOff {
         /// The path of the truncated file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// The column, from 1.
+        /// The number of the column, counted from 1.
         column: usize,
     },
     /// The file is not JSON.

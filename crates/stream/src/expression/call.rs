@@ -147,13 +147,13 @@ functions! {
     HasSuffix "strHasSuffix" Texts(|one, other| Boolean(one.ends_with(other)));
     /// The first position of the second string in the first, in bytes; -1 if there is none.
     Index "strIndex" Texts(|one, other| place(one.find(other)));
-    /// The position of the first character of the first string that the second contains, in bytes; -1 if
+    /// The position in the first string, in bytes, of its first character that is also in the second string; -1 if
     /// there is none.
     IndexAny "strIndexAny" Texts(|one, other| place(one.find(|c| other.contains(c))));
     /// The last position of the second string in the first, in bytes; -1 if there is none.
     LastIndex "strLastIndex" Texts(|one, other| place(one.rfind(other)));
-    /// The position of the last character of the first string that the second contains, in bytes; -1 if there
-    /// is none.
+    /// The position in the first string, in bytes, of its last character that is also in the second string; -1 if
+    /// there is none.
     LastIndexAny "strLastIndexAny" Texts(|one, other| place(one.rfind(|c| other.contains(c))));
     /// The number of times that the second string occurs in the first.
     Count "strCount" Texts(|one, other| Integer(one.matches(other).count() as i64));

@@ -1,7 +1,8 @@
 //! Checks one line and splits it into tokens.
 //!
-//! Tokens are positions in the escaped text. Within a role a name has exactly one spelling, because
-//! everything that may be escaped must be escaped: equal spellings are equal names.
+//! Tokens are positions in the escaped text. A name has exactly one escaped form, because every character that may be
+//! escaped must be escaped. So two names with the same [`Role`](super::escape::Role) are equal if and only if their
+//! escaped forms are equal.
 
 use super::cursor::Cursor;
 use super::error::LineErrorKind;

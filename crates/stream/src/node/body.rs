@@ -160,7 +160,7 @@ impl Inputs {
 }
 
 impl Alignment {
-    /// Records a barrier from an input, with the elements after it.
+    /// Records that `barrier` was received from an input, and defers `rest`, the elements received after the barrier.
     fn block(&mut self, input: usize, barrier: Barrier, rest: Vec<Element>) {
         self.barrier = Some(barrier);
         self.blocked[input] = true;

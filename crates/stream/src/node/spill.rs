@@ -26,11 +26,11 @@ pub(crate) struct Spill {
 /// The bodies that wait on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SavedSpill {
-    /// The position of the first one.
+    /// The position of the first waiting body.
     first: u64,
-    /// The position after the last one.
+    /// The position after the last waiting body.
     next: u64,
-    /// The bytes of their texts.
+    /// The total size of the texts in bytes.
     bytes: u64,
     /// The number of the journal to which the positions belong.
     identity: u64,

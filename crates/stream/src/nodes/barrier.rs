@@ -3,9 +3,9 @@
 //! A watermark of a group is a time before which no further points of the group arrive. A window that ends at that time
 //! or earlier is complete, and is sent. With `idle`, a group that has been silent for this interval of the wall clock
 //! gets a watermark. The time of the watermark is the time of the last point plus the interval. After each further
-//! interval of silence the group gets another watermark. With `period` each group gets a watermark at each interval:
-//! the time of the wall clock. Points before the last watermark of their group are left out and counted. The time in
-//! which the engine is stopped is not silence.
+//! interval of silence the group gets another watermark. With `period`, each group gets a watermark once per interval,
+//! and the time of the watermark is the current time of the wall clock. Points before the last watermark of their group
+//! are dropped and counted. After a restart of the engine, the interval of silence begins again.
 
 use crate::batch::{Flow, Group, Rows, Watermark};
 use crate::language::{Call, Parsed, Parser, Program, set};

@@ -13,8 +13,8 @@ pub(super) trait Moment: Send + 'static {
     /// The meaning of a window for this node, and the form of the results.
     const RESULTS: Results;
 
-    /// Returns the result for points of one time, given as a window that ends at that time; `None` if there is no
-    /// result.
+    /// Returns the result for a window; `None` if there is no result. Unless [`RESULTS`](Moment::RESULTS) is
+    /// [`Results::OfWindows`], all points of the window have the same time, which is the end of the window.
     fn result(&self, points: &Window, faults: &Faults) -> Option<Batch>;
 }
 

@@ -25,7 +25,7 @@ pub enum PipelineError {
 /// The maximum number of overlapping windows.
 pub(super) const MAX_WINDOWS: u128 = 10_000;
 
-/// The maximum number of points of a window by count.
+/// The maximum number of points in the arguments of `top`, `movingAverage` and `window`.
 pub(crate) const MAX_COUNT: u64 = 1_000_000;
 
 /// The minimum interval of a clock.

@@ -16,8 +16,9 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The population of the measured part of the run; the next constant is its duration.
+/// The number of pirates in the measured part of the run.
 const SOME_PIRATES: u32 = 100_000;
+/// The duration of the measured part of the run.
 const SOME_TALK: Duration = Duration::from_secs(1);
 /// The bytes of an event in a batch: its label and a small message.
 const EVENT_BYTES: f64 = 21.0;

@@ -65,7 +65,7 @@ pub enum UslError {
         "line {line}: '{text}' is not a pair of numbers; write a load and a throughput, as 16 9897.2"
     )]
     NoPair {
-        /// The line, from 1.
+        /// The number of the line, counted from 1.
         line: usize,
         /// The text of the line.
         text: String,

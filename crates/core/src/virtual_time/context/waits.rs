@@ -230,7 +230,7 @@ pub(super) struct Fresh<M> {
     pub(super) access: ForBody<M>,
     pub(super) actor: u32,
     pub(super) own: LibraryWait,
-    /// The number of the last stashed event that cannot be the outcome of the wait.
+    /// Stashed events with this sequence number or a smaller one cannot be the outcome of the wait.
     pub(super) seen: u64,
     pub(super) done: bool,
 }

@@ -49,7 +49,7 @@ impl<M: Message> PausableShard<M> {
         new
     }
 
-    /// Creates a shard in which the root has started, if the shard has the root.
+    /// Creates a shard. If this is the shard of the root, also starts the root.
     pub(in super::super) fn begun(
         config: &Config,
         index: usize,

@@ -26,7 +26,7 @@ pub(in super::super) struct Settings {
     pub(in super::super) cancel: CancelToken,
     /// The binary logarithm of a window's width in nanoseconds.
     pub(in super::super) window_bits: u32,
-    /// A mask for the bits of a time that are its offset within a window.
+    /// A mask that selects the low bits of a time: the offset within its window.
     pub(in super::super) offset_mask: u32,
     /// True if messages have only their sender as metadata and the latency of their pair.
     pub(in super::super) plain: bool,

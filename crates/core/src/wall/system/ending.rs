@@ -115,7 +115,8 @@ impl<M: Message> System<M> {
             .for_each(|entry| self.discard(who, entry));
     }
 
-    /// Records a panic that ends no actor.
+    /// Records a panic in an actor's `finish` after the run, or in the destructor of an undelivered value. Such a panic
+    /// does not end an actor.
     fn note_panic(&self, who: Addr, event: &str, panic: Box<dyn Any + Send>) {
         let report = PanicReport {
             who,

@@ -1,4 +1,4 @@
-//! Follows the stream from a position on, as long as the node runs.
+//! Follows the stream from a given position until the node shuts down or can no longer follow the stream.
 
 use super::{Applied, Attach, StreamCommand, StreamState, digest};
 use crate::log::{Entry, Feed};
