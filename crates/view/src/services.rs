@@ -132,9 +132,9 @@ impl Services {
         for from in 0..instances {
             let is_entry = live.topology().service_of(from).package == Package::Denominator;
             live.recent(from, |to, recent| {
-                edges.add((from, to), &recent);
+                edges.add((from, to), &recent, true);
                 let group = |node: u32| layout.groups_of[node as usize];
-                folded_edges.add((group(from), group(to)), &recent);
+                folded_edges.add((group(from), group(to)), &recent, false);
                 let (service, zone) = measured[to as usize];
                 let all = is_entry.then_some(0);
                 for group in [service, zone].into_iter().chain(all) {

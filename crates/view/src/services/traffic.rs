@@ -14,6 +14,13 @@ pub(super) fn smooth(rate: f32, measured: f64, seconds: f64) -> f32 {
     if next < 1e-3 { 0.0 } else { next as f32 }
 }
 
+/// Sets the percentiles of an edge, unless there are no times.
+fn set_percentiles(state: &mut EdgeState, times: &Times) {
+    if let (Some(p50), Some(p99)) = (times.quantile(0.5), times.quantile(0.99)) {
+        (state.p50, state.p99) = (p50 as f32 / 1e9, p99 as f32 / 1e9);
+    }
+}
+
 /// The traffic on edges, in the order in which the edges first had traffic.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
@@ -33,8 +40,9 @@ struct Edge {
 }
 
 impl Traffic {
-    /// Adds the counts of an interval.
-    pub(super) fn add(&mut self, (from, to): (u32, u32), recent: &Recent<'_>) {
+    /// Adds the counts of an interval. The percentiles of an edge between two instances need no copy of the times, because
+    /// there is one addition in each interval.
+    pub(super) fn add(&mut self, (from, to): (u32, u32), recent: &Recent<'_>, is_only: bool) {
         let place = *self.places.entry((from, to)).or_insert_with(|| {
             self.edges.push(Edge {
                 state: EdgeState {
@@ -50,7 +58,10 @@ impl Traffic {
         edge.new.0 += recent.sent;
         edge.new.1 += recent.answered;
         edge.new.2 += recent.errors;
-        edge.times.merge(recent.times);
+        match is_only {
+            true => set_percentiles(&mut edge.state, recent.times),
+            false => edge.times.merge(recent.times),
+        }
     }
 
     /// Updates the rates after an interval of `seconds`.
@@ -65,9 +76,7 @@ impl Traffic {
             } else {
                 0.0
             };
-            if let (Some(p50), Some(p99)) = (edge.times.quantile(0.5), edge.times.quantile(0.99)) {
-                (edge.state.p50, edge.state.p99) = (p50 as f32 / 1e9, p99 as f32 / 1e9);
-            }
+            set_percentiles(&mut edge.state, &edge.times);
             edge.times.clear();
         }
     }
