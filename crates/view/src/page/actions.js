@@ -4,8 +4,7 @@ import { readNumber, readTime } from "./numbers.js";
 import { element, link } from "./panels.js";
 
 /**
- * @typedef {import("./socket.js").Scene} Scene
- * @typedef {import("./socket.js").SceneNode} SceneNode
+ * @typedef {import("./socket.js").Scene} Scene @typedef {import("./socket.js").SceneNode} SceneNode
  * @typedef {import("./graph.js").Graph} Graph
  * @typedef {{ who: string, text: string, service: string, bits: number }} Scope what a command is for, as the session calls it
  * @typedef {{ ask: (what: object) => Promise<any>, control: (what: object) => Promise<void>, complain: (error: unknown) => void }} Session

@@ -14,11 +14,8 @@ import { Past } from "./past.js";
 import { BITS, Line } from "./socket.js";
 import { Traces } from "./traces.js";
 
-/**
- * @typedef {import("./socket.js").Scene} Scene
- * @typedef {import("./graph.js").Chosen} Chosen
- * @typedef {import("./actions.js").Scope} Scope
- */
+/** @typedef {import("./socket.js").Scene} Scene @typedef {import("./graph.js").Chosen} Chosen */
+/** @typedef {import("./actions.js").Scope} Scope */
 
 /** What is known of the session; `chosenName` is the name of the chosen actor. @type {import("./controls.js").State} */
 const state = { scene: null, status: null, now: 0, pace: 0, hasControls: false, chosenName: "" };

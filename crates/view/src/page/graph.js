@@ -12,8 +12,7 @@ import { readColours } from "./node.js";
 import { BITS } from "./socket.js";
 
 /**
- * @typedef {import("./socket.js").Scene} Scene
- * @typedef {import("./socket.js").SceneNode} SceneNode
+ * @typedef {import("./socket.js").Scene} Scene @typedef {import("./socket.js").SceneNode} SceneNode
  * @typedef {import("./socket.js").Frame} Frame
  * @typedef {{ node: number } | { from: number, to: number } | { area: number }} Chosen
  * @typedef {{ x: number, y: number, scale: number }} Camera

@@ -215,6 +215,8 @@ export function drawDots(graph, context) {
   context.fillStyle = colours.dot;
   const share = Math.min(1, graph.mostDots / Math.max(allDots, 1));
   const chosen = graph.chosen && "node" in graph.chosen ? graph.chosen.node : -1;
+  /** The square of a node's radius. @param {import("./socket.js").SceneNode | undefined} node */
+  const square = (node) => (node ? (graph.radius(node, scale) / scale) ** 2 : 0);
   let due = 0;
   for (let n = 0; n < busyCount; n += 1) {
     due += (dots[n] ?? 0) * share;
@@ -228,9 +230,7 @@ export function drawDots(graph, context) {
     const [ax, ay, bx, by] = [xs[a] ?? 0, ys[a] ?? 0, xs[b] ?? 0, ys[b] ?? 0];
     const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
     // A dot passes below the nodes at both ends.
-    const [nodeA, nodeB] = [nodes[a], nodes[b]];
-    const belowA = nodeA ? (graph.radius(nodeA, scale) / scale) ** 2 : 0;
-    const belowB = nodeB ? (graph.radius(nodeB, scale) / scale) ** 2 : 0;
+    const [belowA, belowB] = [square(nodes[a]), square(nodes[b])];
     // Each edge begins at a moment of its own.
     const begin = dotTime / (takes[n] ?? 1) + ((a * 7919 + b * 104729) % 1000) / 1000;
     for (let dot = 0; dot < count; dot += 1) {

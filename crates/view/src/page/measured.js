@@ -4,8 +4,7 @@ import { drawBar, drawBars, drawCurves, drawDensity, seconds, short, shown } fro
 import { $, canvas, select } from "./dom.js";
 
 /**
- * @typedef {import("./socket.js").Scene} Scene
- * @typedef {import("./charts.js").Point} Point
+ * @typedef {import("./socket.js").Scene} Scene @typedef {import("./charts.js").Point} Point
  * @typedef {{ scene: Scene | null, status: import("./socket.js").Status | null, now: number }} State
  */
 
