@@ -126,7 +126,7 @@ impl Answer {
 /// A request for a value, or a value to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 pub struct Call {
-    /// The key of the value.
+    /// The key of the value that is requested or stored.
     pub key: Key,
     /// The client's number of the request. The upper bits count the passes through a service that may call itself.
     id: u32,

@@ -22,7 +22,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// The observer of a run.
+/// How a run is viewed while it is measured.
 #[derive(Clone, Copy, PartialEq)]
 enum ViewMode {
     /// A run without a session.

@@ -64,7 +64,7 @@ pub enum RecordingError {
         path.display()
     )]
     OtherVersion {
-        /// The path of the file.
+        /// The path of the recording.
         path: PathBuf,
         /// The version that made the recording.
         version: String,

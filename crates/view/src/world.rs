@@ -172,7 +172,7 @@ pub struct SceneNode {
     pub x: f32,
     /// The vertical position.
     pub y: f32,
-    /// The service of the node.
+    /// The name of the service to which the node belongs.
     pub service: String,
     /// The package of the node.
     pub package: String,

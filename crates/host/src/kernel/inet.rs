@@ -512,7 +512,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram to `to`, or to the socket's peer if `to` is `None`, and returns the number of bytes sent.
     pub(super) fn send_datagram(
         &mut self,
         id: Id,
