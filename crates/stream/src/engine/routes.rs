@@ -69,6 +69,15 @@ impl Routes {
         takers
     }
 
+    /// Returns no routes, of the same generation. It is saved: with a lower one, the saved states of tasks would seem
+    /// older than the tasks.
+    pub(super) fn emptied(&self) -> Routes {
+        Routes {
+            generation: self.generation,
+            ..Routes::default()
+        }
+    }
+
     /// Closes all entrances; the points that they already contain are still processed.
     pub(super) fn close(&self) {
         for entrance in self.takers.values().flatten() {

@@ -126,6 +126,8 @@ impl EngineState {
     }
 
     pub(super) fn take_routes(&self) -> Arc<Routes> {
-        std::mem::take(&mut self.routes.write())
+        let mut routes = self.routes.write();
+        let empty = routes.emptied();
+        std::mem::replace(&mut routes, Arc::new(empty))
     }
 }

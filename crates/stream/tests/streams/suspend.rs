@@ -1,6 +1,7 @@
 //! An engine that is stopped and started again resumes its windows and loses nothing that it accepted.
 
 use crate::http::Service;
+use crate::program::{Server, terminal};
 use crate::sinks::{Hung, Stuck};
 use axum::Router;
 use axum::routing::post;
@@ -268,4 +269,35 @@ async fn what_was_saved_for_a_task_that_is_not_there_is_saved_again() {
     without.engine.restore(saved);
     let saved = without.engine.suspend(LONG).await;
     assert_eq!(saved.points(), 1);
+}
+
+// Guarantee: stream-8.
+#[cfg(unix)]
+#[test]
+fn a_task_that_was_added_after_others_were_deleted_keeps_its_state() {
+    let terminal = terminal();
+    let mut server = Server::start(&terminal, "--data data");
+    for name in ["a", "b", "c", "t"] {
+        let text = "stream | from('m') | window(10s, every 10s) | sum(v) | http_out('sums')";
+        let task = serde_json::json!({ "name": name, "text": text }).to_string();
+        let added = server.post("/tasks", &task);
+        assert!(added.starts_with("HTTP/1.1 201"), "{added}");
+        if name != "t" {
+            let deleted = server.send("DELETE", &format!("/tasks/{name}"), "");
+            assert!(deleted.starts_with("HTTP/1.1 204"), "{deleted}");
+        }
+    }
+    server.post("/write?db=db&precision=s", "m v=1i 1\n");
+    assert_eq!(server.end("-TERM").2, Some(0));
+    let server = Server::start(&terminal, "--data data");
+    server.post("/write?db=db&precision=s", "m v=2i 2\nm v=0i 11\n");
+    let begun = std::time::Instant::now();
+    loop {
+        let sums = server.get("/tasks/t/sums");
+        if sums.contains("[[10000000000,3]]") {
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 20, "{sums}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
