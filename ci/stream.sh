@@ -97,7 +97,18 @@ go 1.20
 require github.com/influxdata/kapacitor v1.5.9
 replace gopkg.in/fsnotify.v1 => github.com/fsnotify/fsnotify v1.4.2
 replace github.com/prometheus/prometheus => github.com/goller/prometheus v1.6.1-0.20170502220046-58298e738211
+replace github.com/ugorji/go => ./ugorji
 MODULE
+    # kapacitord stops at its start with a current Go, which refuses an alphabet that names a letter twice.
+    if [ ! -d "$target/kapacitor/ugorji" ]; then
+        local module=github.com/ugorji/go@v0.0.0-20170312112114-708a42d24682 copy="$target/kapacitor/ugorji.part"
+        rm -rf "$copy"
+        cp -r "$(go mod download -json "$module" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" "$copy"
+        chmod -R u+w "$copy"
+        sed -i 's/0123456789__/0123456789-_/' "$copy/codec/gen.go"
+        echo 'module github.com/ugorji/go' >"$copy/go.mod"
+        mv "$copy" "$target/kapacitor/ugorji"
+    fi
     (cd "$target/kapacitor" && go build -mod=mod "github.com/influxdata/kapacitor/cmd/$1")
 }
 

@@ -30,7 +30,7 @@ def bodies(points):
     lines = []
     for at in range(points):
         second = at // HOSTS
-        lines.append(f"cpu,host=h{at % HOSTS} value={at * 7919 % 100}.5 {second * SECOND}")
+        lines.append(f"cpu,host=h{at % HOSTS} value={(at * 7919 + second * 31) % 100}.5 {second * SECOND}")
     end = (points // HOSTS // 10 + 2) * 10 * SECOND
     lines += [f"cpu,host=h{host} value=99.5 {end}" for host in range(HOSTS)]
     for at in range(0, len(lines), LINES):

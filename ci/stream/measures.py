@@ -94,10 +94,10 @@ def deliver():
 def durability():
     """Writes over sockets, for each durability."""
     rates = {"none": [], "memory": [], "interval": [], "always": []}
-    for round in range(5):
+    for turn in range(5):
         # Every round begins with another contender, because the machine is not equally busy all the time.
         names = list(rates)
-        for name in names[round % 4 :] + names[: round % 4]:
+        for name in names[turn % 4 :] + names[: turn % 4]:
             with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
                 data = [] if name == "none" else ["--data", "data", "--durability", name]
                 server = Server(directory, *data)
