@@ -1,7 +1,8 @@
 //! Explains a failure. An explanation has the messages of the run as a sequence (Lamport) diagram, in text and as SVG;
 //! the faults that are necessary for the failure; and the first step at which the run differs from a run that passes.
 
-use crate::{Failure, FaultPlan, HuntError, Subject};
+use crate::network::Choice;
+use crate::{Failure, FaultPlan, HuntError, Subject, Trace, Transmission};
 use corsair::picture::{self, BAD, FAINT, INK, NORMAL, PAPER, RULE};
 use std::fmt::Write;
 
@@ -65,93 +66,60 @@ const COLUMN: usize = 14;
 /// # Errors
 /// If a run fails to complete, or the failure does not violate its property.
 pub fn explain(subject: &dyn Subject, failure: &Failure) -> Result<Explanation, HuntError> {
-    let (result, steps) = subject.trace(failure.seed, &failure.plan)?;
+    let failing = subject.trace(failure.seed, &failure.plan)?;
     let property = failure.property.clone();
     let fails = |violated: Vec<&str>| violated.contains(&property.as_str());
-    if !fails(result.properties.violated()) {
+    if !fails(failing.result.properties.violated()) {
         return Err(HuntError::NotReproduced { property });
     }
+    let steps = &failing.steps;
     let (mut faults, mut divergence) = (Vec::new(), None);
-    for (fault, without) in without_each(&failure.plan) {
-        let (other, passing) = subject.trace(failure.seed, &without)?;
-        let is_necessary = !fails(other.properties.violated());
+    for (fault, without) in without_each(&failure.plan, &failing) {
+        let passing = subject.trace(failure.seed, &without)?;
+        let is_necessary = !fails(passing.result.properties.violated());
         if is_necessary && divergence.is_none() {
-            let same = steps.iter().zip(&passing).take_while(|(a, b)| a == b);
-            divergence = Some(same.count()).filter(|index| *index < steps.len());
+            let same = steps.iter().zip(&passing.steps);
+            let same = same.take_while(|(a, b)| a == b).count();
+            divergence = Some(same).filter(|index| *index < steps.len());
         }
         faults.push((fault, is_necessary));
     }
     Ok(Explanation {
         property,
         nodes: subject.nodes(),
-        steps,
+        steps: failing.steps,
         faults,
         divergence,
     })
 }
 
-/// Returns each fault in words, with the plan without it.
-fn without_each(plan: &FaultPlan) -> Vec<(String, FaultPlan)> {
-    let calm = FaultPlan {
-        until: plan.until,
-        ..FaultPlan::calm(plan.time)
-    };
+/// Returns each fault in words, with the plan without it. If the random choices are listed, each of them counts as a
+/// fault.
+fn without_each(plan: &FaultPlan, failing: &Trace) -> Vec<(String, FaultPlan)> {
     let mut all = Vec::new();
-    let mut add = |alone: FaultPlan, without: FaultPlan| {
-        if without != *plan {
-            all.push((alone.describe(), without));
+    for (index, fault) in plan.faults.iter().enumerate() {
+        if fault.share().is_some() && plan.only.is_some() {
+            continue;
         }
-    };
-    let (loss, duplicates) = (plan.loss, plan.duplicates);
-    add(
-        FaultPlan {
-            loss,
-            ..calm.clone()
-        },
-        FaultPlan {
-            loss: 0,
-            ..plan.clone()
-        },
-    );
-    let alone = FaultPlan {
-        duplicates,
-        ..calm.clone()
-    };
-    add(
-        alone,
-        FaultPlan {
-            duplicates: 0,
-            ..plan.clone()
-        },
-    );
-    let (late, lateness) = (plan.late, plan.lateness);
-    let alone = FaultPlan {
-        late,
-        lateness,
-        ..calm.clone()
-    };
-    add(
-        alone,
-        FaultPlan {
-            late: 0,
-            lateness: 0,
-            ..plan.clone()
-        },
-    );
-    for index in 0..plan.partitions.len() {
-        let (mut alone, mut without) = (calm.clone(), plan.clone());
-        alone.partitions.push(without.partitions.remove(index));
-        add(alone, without);
+        let mut without = plan.clone();
+        without.faults.remove(index);
+        all.push((fault.to_string(), without));
     }
-    for index in 0..plan.crashes.len() {
-        let (mut alone, mut without) = (calm.clone(), plan.clone());
-        alone.crashes.push(without.crashes.remove(index));
-        add(alone, without);
-    }
-    for index in 0..plan.delays.len() {
-        let (mut alone, mut without) = (calm.clone(), plan.clone());
-        alone.delays.push(without.delays.remove(index));
-        add(alone, without);
+    for (message, choice) in plan.only.iter().flat_map(|_| &failing.choices) {
+        let mut without = plan.clone();
+        if let Some(only) = &mut without.only {
+            only.retain(|other| other != message);
+        }
+        let what = match choice {
+            Choice::Lost => "is lost",
+            Choice::Twice => "arrives twice",
+            Choice::Late => "is late",
+        };
+        let Transmission { sent, from, to } = message;
+        let sent = *sent as f64 / 1e6;
+        let fault =
+            format!("the message sent at {sent:.3} ms from node {from} to node {to} {what}");
+        all.push((fault, without));
     }
     all
 }
@@ -159,6 +127,19 @@ fn without_each(plan: &FaultPlan) -> Vec<(String, FaultPlan)> {
 impl Explanation {
     fn shown(&self) -> &[Step] {
         &self.steps[self.steps.len().saturating_sub(MOST_STEPS)..]
+    }
+
+    /// Returns the nodes that handle or send a shown message; other nodes have no column.
+    fn columns(&self) -> Vec<u32> {
+        let sender = |step: &Step| match step.cause {
+            Cause::Message { from, .. } => from,
+            _ => None,
+        };
+        let involved = |node: &u32| {
+            let mut steps = self.shown().iter();
+            steps.any(|step| step.node == *node || sender(step) == Some(*node))
+        };
+        (0..self.nodes).filter(involved).collect()
     }
 
     /// Formats the explanation as text: the faults, then a line for each step, with an arrow from the sender's column
@@ -182,7 +163,8 @@ impl Explanation {
             let _ = writeln!(text, "{hidden} earlier steps are not shown");
         }
         let _ = write!(text, "\n{:>10}  ", "ms");
-        for node in 0..self.nodes {
+        let columns = self.columns();
+        for node in &columns {
             let _ = write!(text, "{:<COLUMN$}", format!("node {node}"));
         }
         text.push('\n');
@@ -197,46 +179,10 @@ impl Explanation {
             } else {
                 format!("  {before} → {after}")
             };
-            let line = self.line(step);
+            let line = line(step, &columns);
             let _ = writeln!(text, "{milliseconds:>10.3}  {}{change}", line.trim_end());
         }
         text
-    }
-
-    /// Formats the columns of a step.
-    fn line(&self, step: &Step) -> String {
-        let width = COLUMN * self.nodes as usize;
-        let mut cells = vec![' '; width];
-        for node in 0..self.nodes as usize {
-            cells[node * COLUMN] = '│';
-        }
-        let to = step.node as usize * COLUMN;
-        let mut label = |at: usize, label: &str| {
-            for (cell, letter) in cells.iter_mut().skip(at).zip(label.chars()) {
-                *cell = letter;
-            }
-        };
-        match &step.cause {
-            Cause::Timer(name) => label(to, &format!("● timer {name}")),
-            Cause::Crash => label(to, "✗ crash"),
-            Cause::Restart => label(to, "○ restart"),
-            Cause::Message { from, kind, .. } => match from.map(|from| from as usize * COLUMN) {
-                Some(from) if from != to => {
-                    let (left, right) = (from.min(to), from.max(to));
-                    label(left, &"─".repeat(right - left));
-                    let kind: String = kind.chars().take(COLUMN - 4).collect();
-                    label(left + 2, &kind);
-                    label(from, "├");
-                    label(to, "▶");
-                    if from > to {
-                        label(from, "┤");
-                        label(to, "◀");
-                    }
-                }
-                _ => label(to, &format!("▶ {kind}")),
-            },
-        }
-        cells.into_iter().collect()
     }
 
     /// Draws the diagram as SVG: a vertical line for each node, and for each message an arrow from its send time to its
@@ -245,9 +191,10 @@ impl Explanation {
         const ACROSS: f64 = 150.0;
         const DOWN: f64 = 22.0;
         let shown = self.shown();
-        let x = |node: u32| 90.0 + f64::from(node) * ACROSS;
+        let columns = self.columns();
+        let x = |node: u32| 90.0 + columns.partition_point(|column| *column < node) as f64 * ACROSS;
         let row = |index: usize| 60.0 + index as f64 * DOWN;
-        let (width, height) = (x(self.nodes), row(shown.len()) + 20.0);
+        let (width, height) = (x(u32::MAX), row(shown.len()) + 20.0);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"sans-serif\" font-size=\"11\">\n<defs><marker id=\"head\" \
@@ -256,7 +203,7 @@ impl Explanation {
              font-size=\"14\">violated: {}</text>\n",
             escaped(&self.property)
         );
-        for node in 0..self.nodes {
+        for &node in &columns {
             let at = x(node);
             let _ = writeln!(
                 svg,
@@ -317,6 +264,42 @@ impl Explanation {
         let title = format!("violated: {}", self.property);
         picture::finish(&svg, &title, &description)
     }
+}
+
+/// Formats the columns of a step.
+fn line(step: &Step, columns: &[u32]) -> String {
+    let mut cells = vec![' '; COLUMN * columns.len()];
+    for column in 0..columns.len() {
+        cells[column * COLUMN] = '│';
+    }
+    let place = |node: u32| columns.partition_point(|column| *column < node) * COLUMN;
+    let to = place(step.node);
+    let mut label = |at: usize, label: &str| {
+        for (cell, letter) in cells.iter_mut().skip(at).zip(label.chars()) {
+            *cell = letter;
+        }
+    };
+    match &step.cause {
+        Cause::Timer(name) => label(to, &format!("● timer {name}")),
+        Cause::Crash => label(to, "✗ crash"),
+        Cause::Restart => label(to, "○ restart"),
+        Cause::Message { from, kind, .. } => match from.map(place) {
+            Some(from) if from != to => {
+                let (left, right) = (from.min(to), from.max(to));
+                label(left, &"─".repeat(right - left));
+                let kind: String = kind.chars().take(COLUMN - 4).collect();
+                label(left + 2, &kind);
+                label(from, "├");
+                label(to, "▶");
+                if from > to {
+                    label(from, "┤");
+                    label(to, "◀");
+                }
+            }
+            _ => label(to, &format!("▶ {kind}")),
+        },
+    }
+    cells.into_iter().collect()
 }
 
 fn escaped(text: &str) -> String {

@@ -1,8 +1,7 @@
 //! Invariants over the states of all nodes, checked while no node runs.
 
-use crate::explain::Step;
 use crate::node::{FIRST, Host};
-use crate::program::{self, HuntError, Program, RunResult, Subject};
+use crate::program::{self, HuntError, Program, RunResult, Subject, Trace};
 use crate::{FaultPlan, Properties};
 use corsair::{Addr, Message, Scenario, Simulation, Time};
 use std::fmt;
@@ -74,7 +73,7 @@ pub(crate) struct Invariant<M: Message> {
 /// );
 /// let calm = ring.run(1, &FaultPlan::calm(1_000), 2)?;
 /// assert!(calm.properties.violated().is_empty());
-/// let plan: FaultPlan = serde_json::from_str(r#"{"time": 1000, "crashes": [{"node": 0, "at": 101, "down": 5}]}"#)?;
+/// let plan: FaultPlan = serde_json::from_str(r#"{"time": 1000, "faults": [{"crash": {"nodes": [0], "at": 101, "down": 5}}]}"#)?;
 /// let crashed = ring.run(1, &plan, 2)?;
 /// assert_eq!(crashed.properties.violated(), ["at most one node has the token"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -105,8 +104,9 @@ impl<P: Program> Guarded<P> {
         let holds = move |simulation: &mut Simulation<P::Message>, nodes: u32| {
             let mut look = |index| {
                 let node = Addr::from_u32(FIRST + index);
-                let seen =
-                    simulation.inspect(node, |host: &Host<P::Node>| host.node.as_ref().map(&view));
+                let seen = simulation.inspect(node, |host: &Host<P::Message, P::Node>| {
+                    host.node.as_ref().map(&view)
+                });
                 seen.ok().flatten()
             };
             let views: Vec<Option<V>> = (0..nodes).map(&mut look).collect();
@@ -140,11 +140,15 @@ impl<P: Program> Subject for Guarded<P> {
         self.program.time()
     }
 
+    fn loses_disks(&self) -> bool {
+        self.program.loses_disks()
+    }
+
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError> {
         program::run(&self.program, seed, plan, workers, None, &self.invariants)
     }
 
-    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError> {
+    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<Trace, HuntError> {
         program::trace(&self.program, seed, plan, &self.invariants)
     }
 }
@@ -178,7 +182,7 @@ pub(crate) fn watched<M: Message>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Crash, Input, Machine, Node};
+    use crate::{Fault, Input, Machine, Node};
     use corsair::Context;
 
     /// Nodes that count the messages of their left neighbour.
@@ -246,11 +250,11 @@ mod tests {
     #[test]
     fn an_invariant_has_the_same_result_on_any_number_of_workers() {
         let mut plan = FaultPlan::calm(500);
-        let node = 4;
-        plan.crashes.push(Crash {
-            node,
+        plan.faults.push(Fault::Crash {
+            nodes: [4].into_iter().collect(),
             at: 203,
             down: 50,
+            loses_disk: false,
         });
         for (most, is_violated) in [(5, true), (1_000, false)] {
             let run = |workers| guarded(most).run(3, &plan, workers).unwrap();
@@ -272,8 +276,8 @@ mod tests {
         let plain = Arc::new(Counts).run(3, &plan, 1).unwrap();
         let guarded = guarded(1_000).run(3, &plan, 1).unwrap();
         assert_eq!(
-            (plain.digest, plain.delivered),
-            (guarded.digest, guarded.delivered)
+            (plain.digest, plain.events),
+            (guarded.digest, guarded.events)
         );
     }
 }

@@ -11,22 +11,28 @@
 
 mod disk;
 mod explain;
+mod fault;
 mod invariant;
 mod network;
 mod node;
 mod plan;
 mod program;
 mod properties;
+mod replay;
 mod search;
 mod shrink;
+mod swarm;
 
 pub use corsair;
 pub use disk::Disk;
 pub use explain::{Cause, Explanation, MOST_STEPS, Step, explain};
+pub use fault::{Fault, Nodes};
 pub use invariant::Guarded;
+pub use network::PlanLinks;
 pub use node::{Input, Machine, Node};
-pub use plan::{Crash, Delay, FaultPlan, Partition, PlanError};
-pub use program::{HuntError, Observer, Program, RunResult, Subject};
+pub use plan::{Absence, FaultPlan, PlanError, Transmission};
+pub use program::{HuntError, Observer, Program, RunResult, Subject, Trace};
 pub use properties::{BUGGIFY, Properties, Property};
+pub use replay::{Replay, ReplayError};
 pub use search::{Failure, Hunt, Hunted, hunt, hunt_with};
-pub use shrink::{Replay, ReplayError, Shrunk, shrink};
+pub use shrink::{Shrunk, shrink};

@@ -2,9 +2,9 @@
 
 use crate::explain::Step;
 use crate::invariant::{Invariant, watched};
-use crate::network::network;
+use crate::network::{Choices, network};
 use crate::node::{Coverage, FIRST, Host, Make};
-use crate::{FaultPlan, Node, PlanError, Properties};
+use crate::{FaultPlan, Node, PlanError, Properties, Transmission};
 use corsair::{
     Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, RunError, Scenario,
     Spawn, Time, measure,
@@ -32,6 +32,10 @@ pub trait Program: Send + Sync + 'static {
     fn node(&self, index: u32) -> Self::Node;
     /// Creates the observer.
     fn observer(&self) -> Self::Observer;
+    /// True if nodes may lose their disks in a crash, so that a search also draws such crashes.
+    fn loses_disks(&self) -> bool {
+        false
+    }
 }
 
 /// The parent of all nodes. Messages that nodes send to the observer are neither lost nor duplicated, but they take
@@ -59,10 +63,27 @@ pub struct RunResult {
     pub properties: Properties,
     /// The run's digest, which depends only on the seed and the plan.
     pub digest: u64,
-    /// The number of delivered messages.
-    pub delivered: u64,
+    /// The number of messages and timers that the nodes have handled.
+    pub events: u64,
     /// The joint states that the nodes have reached, as bits of their hashes.
     pub coverage: Vec<u64>,
+}
+
+/// A run with its steps.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The result of the run.
+    pub result: RunResult,
+    /// The steps of the nodes, in the order of time.
+    pub steps: Vec<Step>,
+    pub(crate) choices: Choices,
+}
+
+impl Trace {
+    /// Returns the messages to which random faults (loss, duplicates, late messages) have happened.
+    pub fn chosen(&self) -> impl Iterator<Item = Transmission> {
+        self.choices.keys().copied()
+    }
 }
 
 /// The interface of a program of any message type, for the search.
@@ -73,6 +94,8 @@ pub trait Subject: Sync {
     fn nodes(&self) -> u32;
     /// Returns the length of a run, in milliseconds.
     fn time(&self) -> u32;
+    /// True if nodes may lose their disks in a crash.
+    fn loses_disks(&self) -> bool;
     /// Runs the program once in virtual time, on the given number of workers.
     ///
     /// A panic of a node is a violation of `no node panics`.
@@ -80,12 +103,11 @@ pub trait Subject: Sync {
     /// # Errors
     /// If the plan does not fit the program, or the run fails for another reason.
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError>;
-    /// Runs the program once on one worker, and also returns the steps of its nodes, in the order
-    /// of time.
+    /// Runs the program once on one worker, and also returns the steps of its nodes.
     ///
     /// # Errors
     /// See [`Subject::run`].
-    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError>;
+    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<Trace, HuntError>;
 }
 
 /// The reasons why a run could not be completed.
@@ -126,11 +148,15 @@ impl<P: Program> Subject for Arc<P> {
         P::time(self)
     }
 
+    fn loses_disks(&self) -> bool {
+        P::loses_disks(self)
+    }
+
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError> {
         run(self, seed, plan, workers, None, &[])
     }
 
-    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError> {
+    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<Trace, HuntError> {
         trace(self, seed, plan, &[])
     }
 }
@@ -140,13 +166,28 @@ pub(crate) fn trace<P: Program>(
     seed: u64,
     plan: &FaultPlan,
     invariants: &[Invariant<P::Message>],
-) -> Result<(RunResult, Vec<Step>), HuntError> {
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let result = run(program, seed, plan, 1, Some(Arc::clone(&log)), invariants)?;
-    let mut steps = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
+) -> Result<Trace, HuntError> {
+    let records = Records::default();
+    let result = run(program, seed, plan, 1, Some(records.clone()), invariants)?;
+    let mut steps = take(&records.steps);
     // Steps are recorded node by node within a window, so they must be sorted.
     steps.sort_by_key(|step: &Step| step.at);
-    Ok((result, steps))
+    Ok(Trace {
+        result,
+        steps,
+        choices: take(&records.choices),
+    })
+}
+
+fn take<T: Default>(records: &Mutex<T>) -> T {
+    std::mem::take(&mut *records.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The records of a traced run.
+#[derive(Clone, Default)]
+pub(crate) struct Records {
+    steps: Arc<Mutex<Vec<Step>>>,
+    choices: Arc<Mutex<Choices>>,
 }
 
 pub(crate) fn run<P: Program>(
@@ -154,16 +195,21 @@ pub(crate) fn run<P: Program>(
     seed: u64,
     plan: &FaultPlan,
     workers: usize,
-    log: Option<Arc<Mutex<Vec<Step>>>>,
+    records: Option<Records>,
     invariants: &[Invariant<P::Message>],
 ) -> Result<RunResult, HuntError> {
-    plan.check(P::nodes(program))?;
     let nodes = P::nodes(program);
+    plan.check(nodes)?;
+    let mut links = network(plan, nodes)?;
+    if let Some(records) = &records {
+        links = links.recording(Arc::clone(&records.choices));
+    }
+    let log = records.map(|records| records.steps);
     let coverage = Arc::new(Coverage::new(nodes));
     let config = Config {
         seed,
         workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
-        network: Some(Arc::new(network(plan, nodes)?)),
+        network: Some(Arc::new(links)),
         traces: log.is_some(),
         ..Config::default()
     };
@@ -186,7 +232,7 @@ pub(crate) fn run<P: Program>(
             return Ok(RunResult {
                 properties,
                 digest: 0,
-                delivered: 0,
+                events: coverage.events(),
                 coverage: coverage.words(),
             });
         }
@@ -205,7 +251,7 @@ pub(crate) fn run<P: Program>(
     Ok(RunResult {
         properties,
         digest: report.digest.unwrap_or(0),
-        delivered: report.delivered(),
+        events: coverage.events(),
         coverage: coverage.words(),
     })
 }

@@ -45,8 +45,8 @@ pub struct Failure {
     pub seed: u64,
     /// The faults of the run.
     pub plan: FaultPlan,
-    /// The number of messages that the run delivers.
-    pub delivered: u64,
+    /// The number of messages and timers that the nodes have handled.
+    pub events: u64,
 }
 
 /// The result of a search.
@@ -109,7 +109,12 @@ pub fn hunt_with(
         let draw = |_| {
             let seed = random.bits() >> 12;
             let mut own = Random::new(seed);
-            let plan = FaultPlan::draw(&mut own, subject.nodes(), subject.time());
+            let plan = FaultPlan::draw(
+                &mut own,
+                subject.nodes(),
+                subject.time(),
+                subject.loses_disks(),
+            );
             (seed, plan)
         };
         let candidates: Vec<(u64, FaultPlan)> = (0..left.min(GENERATION)).map(draw).collect();
@@ -124,7 +129,7 @@ pub fn hunt_with(
                     property: (*property).to_owned(),
                     seed,
                     plan,
-                    delivered: result.delivered,
+                    events: result.events,
                 });
                 return Ok(hunted);
             }

@@ -1,27 +1,45 @@
-//! The smallest plan that still fails, and files that replay it.
+//! Delta debugging: the smallest run that still violates the property.
 
-use crate::{Failure, FaultPlan, HuntError, RunResult, Subject};
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use crate::{Absence, Failure, Fault, FaultPlan, HuntError, Replay, RunResult, Subject};
 
 /// A failure that was shrunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
     /// The failure. If any one of its faults is removed, its seed no longer violates the property.
     pub failure: Failure,
-    /// The digest of the run with the remaining faults.
+    /// The digest of the run with the remaining faults, which was the same on 1 to 4 workers.
     pub digest: u64,
     /// The number of runs that shrinking took.
     pub runs: u32,
 }
 
-/// The maximum number of runs for shrinking.
-const MOST_RUNS: u32 = 2_000;
+impl Shrunk {
+    /// Returns the failure for a file.
+    pub fn replay(&self, subject: &dyn Subject) -> Replay {
+        self.failure.replay(subject)
+    }
+}
+
+impl Failure {
+    fn replay(&self, subject: &dyn Subject) -> Replay {
+        Replay {
+            program: subject.name().to_owned(),
+            property: self.property.clone(),
+            seed: self.seed,
+            plan: self.plan.clone(),
+        }
+    }
+}
+
+/// The maximum time of all runs, as a multiple of the failure's time.
+const MOST_TIME: u64 = 2_000;
 /// The number of other seeds that are tried with each smaller plan.
 const SEEDS: u64 = 4;
+/// The number of other seeds that are tried with a run of half the length; shorter runs are tried with more.
+const MORE_SEEDS: u64 = 16;
 
-/// Removes faults, weakens the others and shortens the run, while the same property is still
-/// violated. Every step is a run.
+/// Removes faults, nodes, load, time and random choices while the same property is still violated, and weakens the
+/// remaining faults. Every step is a run, and the result is run again on 1 to 4 workers.
 ///
 /// # Errors
 /// If a run cannot be completed, or the failure does not violate its property.
@@ -29,37 +47,18 @@ pub fn shrink(subject: &dyn Subject, failure: &Failure) -> Result<Shrunk, HuntEr
     let mut shrinker = Shrinker {
         subject,
         runs: 0,
+        time: 0,
         failure: failure.clone(),
-        digest: 0,
     };
-    let Some(result) = shrinker.try_run(failure.seed, &failure.plan)? else {
+    let Some(result) = shrinker.fails(failure.seed, &failure.plan)? else {
         return Err(HuntError::NotReproduced {
             property: failure.property.clone(),
         });
     };
-    shrinker.digest = result.digest;
-    loop {
-        let mut smaller = false;
-        for plan in candidates(&shrinker.failure.plan) {
-            if shrinker.runs >= MOST_RUNS {
-                break;
-            }
-            // An earlier candidate may have replaced the plan from which this candidate was made.
-            if is_smaller(&plan, &shrinker.failure.plan) && shrinker.accept(&plan)? {
-                smaller = true;
-                break;
-            }
-        }
-        if !smaller {
-            break;
-        }
-    }
-    let Shrinker {
-        runs,
-        failure,
-        digest,
-        ..
-    } = shrinker;
+    shrinker.failure.events = result.events;
+    shrinker.shrink()?;
+    let Shrinker { runs, failure, .. } = shrinker;
+    let digest = failure.replay(subject).verify(subject)?;
     Ok(Shrunk {
         failure,
         digest,
@@ -70,207 +69,295 @@ pub fn shrink(subject: &dyn Subject, failure: &Failure) -> Result<Shrunk, HuntEr
 struct Shrinker<'a> {
     subject: &'a dyn Subject,
     runs: u32,
+    /// The time of all runs, in milliseconds.
+    time: u64,
     failure: Failure,
-    digest: u64,
+}
+
+/// The size of a failure: the number of faults, of random choices and of events, and the strength of the faults.
+type Size = (usize, usize, u64, u64);
+
+/// True if faults of the plan affect random messages.
+fn is_random(plan: &FaultPlan) -> bool {
+    plan.faults.iter().any(|fault| fault.share().is_some())
+}
+
+fn size(plan: &FaultPlan, events: u64) -> Size {
+    let choices = match &plan.only {
+        Some(only) => only.len(),
+        None if is_random(plan) => usize::MAX,
+        None => 0,
+    };
+    let strength = plan.faults.iter().map(|fault| fault.strength()).sum();
+    (plan.faults.len(), choices, events, strength)
 }
 
 impl Shrinker<'_> {
-    fn try_run(&mut self, seed: u64, plan: &FaultPlan) -> Result<Option<RunResult>, HuntError> {
+    fn plan(&self) -> &FaultPlan {
+        &self.failure.plan
+    }
+
+    /// True if the runs have taken all the time that they may take.
+    fn is_over(&self) -> bool {
+        self.time >= MOST_TIME * u64::from(self.plan().time)
+    }
+
+    fn fails(&mut self, seed: u64, plan: &FaultPlan) -> Result<Option<RunResult>, HuntError> {
         self.runs += 1;
+        self.time += u64::from(plan.end());
         let result = self.subject.run(seed, plan, 1)?;
-        let fails = result
-            .properties
-            .violated()
-            .contains(&self.failure.property.as_str());
+        let violated = result.properties.violated();
+        let fails = violated.contains(&self.failure.property.as_str());
         Ok(fails.then_some(result))
     }
 
-    /// Accepts the plan if it fails with the seed of the failure, or with one of a few other seeds.
-    fn accept(&mut self, plan: &FaultPlan) -> Result<bool, HuntError> {
-        for seed in std::iter::once(self.failure.seed).chain(0..SEEDS) {
-            if let Some(result) = self.try_run(seed, plan)? {
+    /// Accepts the plan if it fails and is smaller with the seed of the failure, or with one of some other seeds.
+    fn accept(&mut self, plan: &FaultPlan, seeds: u64) -> Result<bool, HuntError> {
+        if plan == self.plan() && seeds == 0 {
+            return Ok(false);
+        }
+        let now = size(self.plan(), self.failure.events);
+        for seed in std::iter::once(self.failure.seed).chain(0..seeds) {
+            // Without any event the size would be this.
+            if self.is_over() || size(plan, 0) >= now {
+                return Ok(false);
+            }
+            if let Some(result) = self.fails(seed, plan)?
+                && size(plan, result.events) < now
+                && (plan.absent == self.plan().absent || self.is_harmless(plan)?)
+            {
                 self.failure.seed = seed;
                 self.failure.plan = plan.clone();
-                self.failure.delivered = result.delivered;
-                self.digest = result.digest;
+                self.failure.events = result.events;
                 return Ok(true);
             }
         }
         Ok(false)
     }
-}
 
-/// Returns smaller plans: first plans with one fault less, then plans with weaker faults, then
-/// shorter plans.
-fn candidates(plan: &FaultPlan) -> Vec<FaultPlan> {
-    let mut all = Vec::new();
-    let mut with = |change: &dyn Fn(&mut FaultPlan)| {
-        let mut other = plan.clone();
-        change(&mut other);
-        if other != *plan && !all.contains(&other) {
-            all.push(other);
+    /// Other seeds change random choices, so they are of no use once the choices are listed.
+    fn seeds(&self, seeds: u64) -> u64 {
+        match self.plan().only {
+            None => seeds,
+            Some(_) => 0,
         }
-    };
-    with(&|plan| {
-        let until = plan.until;
-        *plan = FaultPlan {
-            until,
-            ..FaultPlan::calm(plan.time)
+    }
+
+    fn shrink(&mut self) -> Result<(), HuntError> {
+        loop {
+            let before = size(self.plan(), self.failure.events);
+            self.shorten()?;
+            self.remove_faults()?;
+            self.start_earlier()?;
+            self.remove_nodes()?;
+            self.weaken()?;
+            if size(self.plan(), self.failure.events) < before && !self.is_over() {
+                continue;
+            }
+            if self.plan().only.is_some() || !self.list_choices()? {
+                break;
+            }
+        }
+        if !is_random(self.plan()) {
+            self.failure.plan.only = None;
+        }
+        Ok(())
+    }
+
+    /// Ends the run at the violation.
+    fn shorten(&mut self) -> Result<(), HuntError> {
+        let mut ends = self.plan().end();
+        if self.plan().until.is_none() {
+            let mut plan = self.plan().clone();
+            plan.until = Some(ends);
+            // A property of the end of a run needs the entire run.
+            if self.fails(self.failure.seed, &plan)?.is_none() {
+                return Ok(());
+            }
+            self.failure.plan = plan;
+        }
+        let mut passes = 0;
+        while ends - passes > 1 {
+            let middle = passes + (ends - passes) / 2;
+            let mut plan = self.plan().clone();
+            plan.shorten(middle);
+            match self.fails(self.failure.seed, &plan)? {
+                None => passes = middle,
+                Some(result) => {
+                    ends = middle;
+                    self.failure.events = result.events;
+                    self.failure.plan = plan;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes items from a list of the plan: half of them, a quarter, and so on down to one.
+    fn remove<T>(
+        &mut self,
+        seeds: u64,
+        list: impl Fn(&mut FaultPlan) -> Option<&mut Vec<T>>,
+    ) -> Result<(), HuntError> {
+        let count = |plan: &FaultPlan| list(&mut plan.clone()).map_or(0, |list| list.len());
+        let mut size = count(self.plan());
+        while size > 0 {
+            let mut at = 0;
+            while at < count(self.plan()) {
+                let mut plan = self.plan().clone();
+                if let Some(list) = list(&mut plan) {
+                    list.drain(at..(at + size).min(list.len()));
+                }
+                if !self.accept(&plan, self.seeds(seeds))? {
+                    at += size;
+                }
+            }
+            size /= 2;
+        }
+        Ok(())
+    }
+
+    fn remove_faults(&mut self) -> Result<(), HuntError> {
+        self.remove(SEEDS, |plan| Some(&mut plan.faults))
+    }
+
+    /// Moves the faults to the beginning of the run, and shortens the run as much.
+    fn start_earlier(&mut self) -> Result<(), HuntError> {
+        if self.plan().until.is_none() {
+            return Ok(());
+        }
+        for part in [16, 8, 4, 2] {
+            let seeds = self.seeds(MORE_SEEDS * u64::from(part) / 2);
+            let end = self.plan().end();
+            let first = |fault: &Fault| fault.span().map_or(0, |span| span.start as u32);
+            // All faults keep their distances, or the distances become shorter with the run.
+            let moved = self.with_faults(|fault| fault.earlier(end - end / part));
+            let nearer =
+                self.with_faults(|fault| fault.earlier(first(fault) - first(fault) / part));
+            for mut plan in [moved, nearer] {
+                plan.shorten(end / part);
+                if self.accept(&plan, seeds)? {
+                    return self.shorten();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn with_faults(&self, change: impl Fn(&Fault) -> Fault) -> FaultPlan {
+        FaultPlan {
+            faults: self.plan().faults.iter().map(change).collect(),
+            ..self.plan().clone()
+        }
+    }
+
+    /// Removes nodes, and load: a node that is necessary may be necessary only for a part of the run. A check at the end
+    /// of a run may count on the load of all nodes, so it keeps them.
+    fn remove_nodes(&mut self) -> Result<(), HuntError> {
+        if self.plan().until.is_none() {
+            return Ok(());
+        }
+        let end = self.plan().end();
+        let step = end / 64 + 1;
+        for node in 0..self.subject.nodes() {
+            if self.remove_node(node, 0, end)? {
+                continue;
+            }
+            let (mut necessary, mut leaves) = (0, end);
+            while leaves - necessary > step {
+                let middle = necessary.midpoint(leaves);
+                match self.remove_node(node, middle, end)? {
+                    true => leaves = middle,
+                    false => necessary = middle,
+                }
+            }
+            let (mut joins, mut necessary) = (0, leaves);
+            while necessary - joins > step {
+                let middle = joins.midpoint(necessary);
+                match self.remove_node(node, 0, middle)? {
+                    true => joins = middle,
+                    false => necessary = middle,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a node from an interval of the run. Returns true if the failure remains.
+    fn remove_node(&mut self, node: u32, from: u32, until: u32) -> Result<bool, HuntError> {
+        let is_inside = |absence: &Absence| absence.from >= from && absence.until <= until;
+        let mut plan = self.plan().clone();
+        plan.absent
+            .retain(|absence| absence.node != node || !is_inside(absence));
+        plan.absent.push(Absence { node, from, until });
+        self.accept(&plan, 0)
+    }
+
+    /// True if the property does not fail merely because nodes are absent: without faults it holds with most seeds. A
+    /// failure that needs no fault is no such failure, because then an absent node is like a slow one.
+    fn is_harmless(&mut self, plan: &FaultPlan) -> Result<bool, HuntError> {
+        if plan.faults.is_empty() {
+            return Ok(true);
+        }
+        let calm = FaultPlan {
+            faults: Vec::new(),
+            only: None,
+            ..plan.clone()
         };
-    });
-    with(&|plan| plan.partitions.clear());
-    with(&|plan| plan.crashes.clear());
-    with(&|plan| plan.loss = 0);
-    with(&|plan| plan.duplicates = 0);
-    with(&|plan| (plan.late, plan.lateness) = (0, 0));
-    for index in 0..plan.partitions.len() {
-        with(&|plan| {
-            plan.partitions.remove(index);
-        });
-    }
-    for index in 0..plan.crashes.len() {
-        with(&|plan| {
-            plan.crashes.remove(index);
-        });
-    }
-    with(&|plan| plan.delays.clear());
-    for index in 0..plan.delays.len() {
-        with(&|plan| {
-            plan.delays.remove(index);
-        });
-    }
-    for part in [8, 4, 2] {
-        with(&|plan| plan.shorten(plan.end() / part));
-    }
-    with(&|plan| plan.shorten(plan.end() - plan.end() / 4));
-    with(&|plan| plan.shorten(plan.end() - plan.end() / 16));
-    with(&|plan| plan.loss /= 2);
-    with(&|plan| plan.duplicates /= 2);
-    with(&|plan| plan.late /= 2);
-    with(&|plan| plan.lateness /= 2);
-    for index in 0..plan.partitions.len() {
-        with(&|plan| {
-            let partition = &mut plan.partitions[index];
-            partition.until -= (partition.until.saturating_sub(partition.from)) / 2;
-        });
-        with(&|plan| {
-            let partition = &mut plan.partitions[index];
-            partition.from += (partition.until.saturating_sub(partition.from)) / 2;
-        });
-    }
-    for index in 0..plan.crashes.len() {
-        with(&|plan| plan.crashes[index].down /= 2);
-    }
-    for index in 0..plan.delays.len() {
-        with(&|plan| {
-            let delay = &mut plan.delays[index];
-            delay.until -= delay.until.saturating_sub(delay.from) / 2;
-        });
-        with(&|plan| plan.delays[index].by /= 2);
-    }
-    all
-}
-
-/// True if a plan is smaller than another: by the number of faults, then their strength, then the
-/// time.
-fn is_smaller(plan: &FaultPlan, than: &FaultPlan) -> bool {
-    weight(plan) < weight(than)
-}
-
-fn weight(plan: &FaultPlan) -> u64 {
-    let lengths: u64 = plan
-        .partitions
-        .iter()
-        .map(|partition| u64::from(partition.until.saturating_sub(partition.from)))
-        .chain(plan.crashes.iter().map(|crash| u64::from(crash.down)))
-        .chain(
-            (plan.delays.iter())
-                .map(|delay| u64::from(delay.until.saturating_sub(delay.from) + delay.by)),
-        )
-        .sum();
-    let faults = plan.partitions.len() + plan.crashes.len();
-    let faults = faults + plan.delays.len();
-    let strengths = [plan.loss, plan.duplicates, plan.late, plan.lateness];
-    let kinds = strengths.iter().filter(|strength| **strength > 0).count();
-    let strengths: u64 = strengths.into_iter().map(u64::from).sum();
-    ((faults + kinds) as u64) << 48
-        | u64::from(plan.end()) << 24
-        | (strengths + lengths).min(0xff_ffff)
-}
-
-/// A failure as a file.
-///
-/// ```
-/// use corsair_hunt::{FaultPlan, Replay};
-///
-/// let replay = Replay {
-///     program: "wal".into(),
-///     property: "acknowledged writes are read".into(),
-///     seed: 7,
-///     plan: FaultPlan::calm(100),
-/// };
-/// assert_eq!(Replay::from_json(&replay.to_json())?, replay);
-/// assert!(Replay::from_json("{\"seed\": 1}").is_err());
-/// # Ok::<(), corsair_hunt::ReplayError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Replay {
-    /// The program's name.
-    pub program: String,
-    /// The property that is violated.
-    pub property: String,
-    /// The seed of the run.
-    pub seed: u64,
-    /// The faults of the run.
-    pub plan: FaultPlan,
-}
-
-/// An error in the text of a replay.
-#[derive(Debug, Error)]
-pub enum ReplayError {
-    /// The text is not JSON with the fields of a replay.
-    #[error("it is not a replay: {0}")]
-    Json(#[from] serde_json::Error),
-    /// The text is longer than a replay can be.
-    #[error("it has {0} bytes; a replay has at most 1048576")]
-    Length(usize),
-}
-
-impl Replay {
-    /// Returns the replay as JSON.
-    pub fn to_json(&self) -> String {
-        // Numbers and strings are always JSON.
-        serde_json::to_string_pretty(self).unwrap_or_default()
-    }
-
-    /// Reads a replay.
-    ///
-    /// # Errors
-    /// If the text is not a replay, or is longer than a mebibyte.
-    pub fn from_json(text: &str) -> Result<Replay, ReplayError> {
-        if text.len() > 1 << 20 {
-            return Err(ReplayError::Length(text.len()));
+        let (mut holds, mut fails) = (0u64, 0u64);
+        for seed in std::iter::once(self.failure.seed).chain(0..SEEDS) {
+            match self.fails(seed, &calm)? {
+                None => holds += 1,
+                Some(_) => fails += 1,
+            }
+            if holds.max(fails) * 2 > SEEDS + 1 {
+                break;
+            }
         }
-        Ok(serde_json::from_str(text)?)
+        Ok(holds > fails)
     }
 
-    /// Runs the replay on `workers` workers, and returns its result; the digest does not depend on
-    /// `workers`.
-    ///
-    /// # Errors
-    /// If the run cannot be completed, or the property is not violated.
-    pub fn run(&self, subject: &dyn Subject, workers: usize) -> Result<RunResult, HuntError> {
-        let result = subject.run(self.seed, &self.plan, workers)?;
-        match result
-            .properties
-            .violated()
-            .contains(&self.property.as_str())
-        {
-            true => Ok(result),
-            false => Err(HuntError::NotReproduced {
-                property: self.property.clone(),
-            }),
+    fn weaken(&mut self) -> Result<(), HuntError> {
+        let mut index = 0;
+        while index < self.plan().faults.len() {
+            let fault = self.plan().faults[index].clone();
+            let early = [1, 2, 4].map(|part| {
+                let start = fault.span().map_or(0, |span| span.start as u32);
+                fault.earlier(start / part)
+            });
+            for other in fault.weaker().into_iter().chain(early) {
+                let mut plan = self.plan().clone();
+                if let Some(place) = plan.faults.get_mut(index) {
+                    *place = other;
+                }
+                if self.accept(&plan, 0)? {
+                    break;
+                }
+            }
+            // A fault that became weaker is tried again.
+            if self.plan().faults.get(index) == Some(&fault) {
+                index += 1;
+            }
         }
+        Ok(())
+    }
+
+    /// Replaces the random choices by a list of those that the violation needs. Returns true if the plan changed.
+    fn list_choices(&mut self) -> Result<bool, HuntError> {
+        if !is_random(self.plan()) {
+            return Ok(false);
+        }
+        self.list_what_happened()?;
+        self.remove(0, |plan| plan.only.as_mut())?;
+        // With fewer faults, some of the listed messages may no longer be sent.
+        self.list_what_happened()?;
+        Ok(true)
+    }
+
+    fn list_what_happened(&mut self) -> Result<(), HuntError> {
+        self.runs += 1;
+        let trace = self.subject.trace(self.failure.seed, self.plan())?;
+        self.failure.plan.only = Some(trace.chosen().collect());
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use crate::Cluster;
 use corsair::network::{Network, Route};
 use corsair::{Addr, Distribution, DistributionError, Random};
-use corsair_hunt::Partition;
+use corsair_hunt::{Fault, Nodes};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ pub(crate) fn partitions(
     nodes: u32,
     interval: Duration,
     limit: u32,
-) -> Vec<Partition> {
+) -> Vec<Fault> {
     let interval = u32::try_from(interval.as_millis())
         .unwrap_or(u32::MAX / 4)
         .max(1);
@@ -110,16 +110,17 @@ pub(crate) fn partitions(
             _ => nodes / 2,
         };
         let mut left: Vec<u32> = (0..nodes).collect();
-        let mut side = 0;
+        let mut side = 0u64;
         for _ in 0..size.max(1) {
             let index = random.below(left.len() as u32) as usize;
             side |= 1 << left.swap_remove(index);
         }
-        all.push(Partition {
+        all.push(Fault::Partition {
             from: now,
             until,
-            side,
+            side: Nodes::from_bits(side),
             one_way: false,
+            every: None,
         });
         now = until.saturating_add(gap(random));
     }

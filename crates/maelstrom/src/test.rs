@@ -6,12 +6,12 @@ use crate::network::{Links, partitions};
 use crate::service::Service;
 use crate::workload::{Start, WORKLOADS, Workload};
 use crate::{Cluster, LatencyShape, LineError, Packet, Report, Topology};
-use corsair::network::{FaultyLinks, NetworkError};
+use corsair::network::NetworkError;
 use corsair::{
     Actor, AsyncContext, CancelToken, Config, Context, Event, Flow, Random, RunError, Scenario,
     Simulation, Spawn, Time,
 };
-use corsair_hunt::{FaultPlan, PlanError};
+use corsair_hunt::{Fault, FaultPlan, PlanError, PlanLinks};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -109,9 +109,11 @@ pub enum TestError {
     /// The fault plan does not fit the test.
     #[error("the fault plan does not fit: {0}")]
     Plan(#[from] PlanError),
-    /// The fault plan has crashes, which tests do not support.
-    #[error("the fault plan has crashes, but the nodes of a test do not restart")]
-    Crashes,
+    /// The fault plan has a fault of nodes, which tests do not support.
+    #[error(
+        "the fault plan has the fault {0}; a test supports loss, duplicates, late, partition and delay"
+    )]
+    Fault(&'static str),
     /// The network has invalid parameters.
     #[error(transparent)]
     Network(#[from] NetworkError),
@@ -231,13 +233,26 @@ impl Test {
         let mut plan = self.faults.clone();
         let limit = self.time_limit.as_millis() as u32;
         plan.time = limit + limit / 2;
-        if !plan.crashes.is_empty() {
-            return Err(TestError::Crashes);
+        let concerns_nodes = |fault: &&Fault| {
+            !matches!(
+                fault,
+                Fault::Loss { .. }
+                    | Fault::Duplicates { .. }
+                    | Fault::Late { .. }
+                    | Fault::Partition { .. }
+                    | Fault::Delay { .. }
+            )
+        };
+        if let Some(fault) = plan.faults.iter().find(concerns_nodes) {
+            return Err(TestError::Fault(fault.kind()));
+        }
+        if !plan.absent.is_empty() {
+            return Err(TestError::Fault("absence"));
         }
         if let Some(interval) = self.partitions {
             let mut random = Random::new(self.seed ^ 0x9a27);
             let all = partitions(&mut random, self.node_count, interval, limit);
-            plan.partitions.extend(all);
+            plan.faults.extend(all);
         }
         plan.check(self.node_count)?;
         Ok(plan)
@@ -248,7 +263,7 @@ impl Test {
         let cluster = Cluster::new(self.node_count, self.concurrency);
         let links = Links::new(cluster, self.latency, self.latency_shape);
         let links = links.map_err(NetworkError::from)?;
-        let network: FaultyLinks<Links> = self.plan()?.links(links, self.node_count)?;
+        let network: PlanLinks<Links> = self.plan()?.links(links, self.node_count)?;
         let config = Config {
             seed: self.seed,
             workers: self.workers,

@@ -179,7 +179,7 @@ fn parameters_and_plans_that_do_not_fit_are_refused() {
         faults: serde_json::from_str::<FaultPlan>(json).unwrap(),
         ..Test::new("echo")
     };
-    let side = r#"{"partitions": [{"from": 1, "until": 90001, "side": 1, "one_way": false}]}"#;
+    let side = r#"{"faults": [{"partition": {"from": 1, "until": 90001, "side": [0]}}]}"#;
     for (test, part) in [
         (Test::new("ech"), "'ech' is not a workload"),
         (
@@ -232,14 +232,21 @@ fn parameters_and_plans_that_do_not_fit_are_refused() {
             "availability is 2",
         ),
         (
-            plan(r#"{"crashes": [{"node": 0, "at": 1, "down": 1}]}"#),
-            "do not restart",
+            plan(r#"{"faults": [{"crash": {"nodes": [0], "at": 1, "down": 1}}]}"#),
+            "has the fault crash; a test supports loss",
         ),
         (
-            plan(r#"{"delays": [{"node": 2, "from": 1, "until": 2, "by": 1}]}"#),
+            plan(r#"{"absent": [{"node": 0, "from": 1, "until": 2}]}"#),
+            "has the fault absence",
+        ),
+        (
+            plan(r#"{"faults": [{"delay": {"nodes": [2], "from": 1, "until": 2, "by": 1}}]}"#),
             "names node 2",
         ),
-        (plan(r#"{"loss": 1001}"#), "loss is 1001"),
+        (
+            plan(r#"{"faults": [{"loss": {"share": 1001}}]}"#),
+            "loss has the share 1001",
+        ),
         (plan(side), "after the end"),
     ] {
         let error = nodes::run(&test).unwrap_err().to_string();

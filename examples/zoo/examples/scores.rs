@@ -30,23 +30,24 @@ fn median<T: Ord + Copy>(values: &mut [T]) -> T {
     values[values.len() / 2]
 }
 
-/// Returns the percentage of messages that remain after shrinking, and the number of replays with
-/// the same digest.
+/// Shrinks a failure and writes it to a file. Returns the percentage of events that remain, and the number of replays
+/// of the file with the same digest.
 fn shrunk(subject: &dyn Subject, failure: &Failure) -> (u64, usize) {
     let shrunk = shrink(subject, failure).expect("a failure is shrunk");
     let explanation = explain(subject, &shrunk.failure).expect("a failure is explained");
     assert!(explanation.svg().ends_with("</svg>\n"));
-    let replay = Replay {
-        program: subject.name().to_owned(),
-        property: shrunk.failure.property.clone(),
-        seed: shrunk.failure.seed,
-        plan: shrunk.failure.plan.clone(),
-    };
+    let name = format!("corsair-{}-{}.json", std::process::id(), subject.name());
+    let path = std::env::temp_dir().join(name);
+    let replay = shrunk.replay(subject);
+    replay.save(subject, &path).expect("a replay is written");
+    let replay = Replay::load(&path).expect("a replay is read");
+    std::fs::remove_file(&path).expect("the file exists");
     let same = (0..REPLAYS).filter(|number| {
         let result = replay.run(subject, 1 + number % 4);
         result.is_ok_and(|result| result.digest == shrunk.digest)
     });
-    let left = shrunk.failure.delivered * 100 / failure.delivered.max(1);
+    // Rounded up, so that 10 % means at most a tenth.
+    let left = (shrunk.failure.events * 100).div_ceil(failure.events.max(1));
     (left, same.count())
 }
 
@@ -69,7 +70,7 @@ fn main() -> std::io::Result<ExitCode> {
     let twins = corsair_zoo::all(false)
         .into_iter()
         .chain(corsair_zoo::further(false));
-    let mut code = ExitCode::SUCCESS;
+    let (mut code, mut small, mut all_found) = (ExitCode::SUCCESS, 0, 0);
     for (subject, twin) in bugs.zip(twins) {
         let name = subject.name();
         if !names.is_empty() && !names.iter().any(|chosen| chosen == name) {
@@ -94,7 +95,12 @@ fn main() -> std::io::Result<ExitCode> {
         };
         let size = match sizes.is_empty() {
             true => "–".to_owned(),
-            false => format!("{} %", median(&mut sizes)),
+            false => {
+                let left = median(&mut sizes);
+                all_found += 1;
+                small += u32::from(left <= 10);
+                format!("{left} %")
+            }
         };
         let replays = same.map_or("–".to_owned(), |same| format!("{same} of {REPLAYS}"));
         let (alarm, _) = search(&*twin, 1000, most);
@@ -111,5 +117,9 @@ fn main() -> std::io::Result<ExitCode> {
             "| {name} | {runs} | {time:.2?} | {found} of {repeats} | {size} | {replays} | {twin} |"
         )?;
     }
+    writeln!(
+        out,
+        "\n{small} of {all_found} found bugs are shrunk to at most a tenth of the events"
+    )?;
     Ok(code)
 }

@@ -57,7 +57,7 @@ pub struct MaelstromArgs {
     /// Mean time between the beginnings and ends of partitions, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     nemesis_interval: f64,
-    /// Further faults: a plan in JSON with loss, duplicates, late, partitions and delays
+    /// Further faults: a plan in JSON with loss, duplicates, late messages, partitions and delays
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
     /// Part of operations that must succeed: total, or a number from 0 to 1
