@@ -1,5 +1,8 @@
 //! Raft with a log, a client and membership changes, and one of five flaws.
 //!
+//! A new leader begins its term with an empty entry, except in the program for `Commit`: an entry of the leader's own
+//! term that follows the entries of earlier terms protects them, and hides that flaw.
+//!
 //! | flaw | fault | report |
 //! |---|---|---|
 //! | `Commit` | a leader commits entries of earlier terms by counting copies | Ongaro and Ousterhout, USENIX ATC 2014, section 5.4.2, figure 8 |
@@ -99,6 +102,8 @@ enum Role {
 pub struct Peer {
     flaw: Option<Flaw>,
     changes_members: bool,
+    /// True if a leader begins its term with an empty entry.
+    begins_terms: bool,
     servers: u32,
     term: u64,
     /// The server for which this server has voted in the term, counted from 1; 0 if none.
@@ -214,7 +219,9 @@ impl Peer {
         self.matched = [0; 4];
         self.rounds = [0; 4];
         self.next = [self.length(); 4];
-        self.push(0, machine);
+        if self.begins_terms {
+            self.push(0, machine);
+        }
         let parent = cx.parent();
         cx.send(parent, Msg::Leads(self.term));
         machine.timer(cx, 0, BEAT);
@@ -319,7 +326,8 @@ impl Peer {
             self.last += 1;
             machine.disk.write_number("last", self.last);
             machine.disk.sync();
-            cx.send(server, Msg::Put(self.last));
+            // The client does not know the leader.
+            self.send_servers(cx, machine, &Msg::Put(self.last));
         } else {
             cx.send(server, Msg::Get(self.seen));
         }
@@ -548,6 +556,7 @@ impl Program for Raft {
         Peer {
             flaw: self.bug.then_some(self.flaw),
             changes_members: self.flaw == Flaw::Membership,
+            begins_terms: self.flaw != Flaw::Commit,
             servers: self.servers(),
             term: 0,
             voted: 0,
