@@ -2,7 +2,7 @@
 # Scores the search for bugs on the zoo, and the checker on a long history.
 #
 #   ci/hunt.sh        quick: 3 searches of at most 2,000 runs for each program
-#   ci/hunt.sh whole  10 searches of at most 100,000 runs, an hour of hunting the fixed Raft, and a history of 1,000,000
+#   ci/hunt.sh whole  10 searches of at most 100,000 runs, an hour of hunting each fixed Raft, and a history of 1,000,000
 #                     operations
 #
 # Prints a table; fails if a fixed twin raises an alarm, or a shrunk failure is not reproduced 100 of 100 times.
@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 if [ "${1:-quick}" = whole ]; then
     cargo run -q --release -p corsair-zoo --example scores -- 10 100000
     cargo run -q --release -p corsair-zoo --example survive -- 60 raft_{commit,log,membership,read,truncate}
+    cargo run -q --release -p corsair-examples --example raft -- 60
     cargo build -q --release -p corsair-check --example history
     history=${CARGO_TARGET_DIR:-target}/release/examples/history
     made=$(mktemp)

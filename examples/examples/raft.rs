@@ -1,158 +1,148 @@
-//! Raft's elections (Ongaro, Ousterhout 2014) in a network with message loss and partitions: over 200 seeds, no term
-//! ever has two leaders, and after the partition has healed there is one leader.
+//! Raft's elections (Ongaro, Ousterhout 2014), hunted for faults: whatever messages are lost, doubled or late, and
+//! whichever servers crash or are cut off, no term has two leaders, and after the last fault there is a leader.
+//!
+//! `raft` makes 200 runs, `raft MINUTES` hunts for this time. The exit code is 1 if a property is violated.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use corsair::network::{Delivery, Network, Route};
-use corsair::{
-    Actor, Addr, AsyncContext, Config, Context, Event, Experiment, Flow, Message, Random,
-    ReplicationError, Spawn, Time, TimerHandle, Token, replicate,
+use corsair::{Addr, Context, Message, Time};
+use corsair_hunt::{
+    Hunt, Input, Machine, Node, Observer, Program, always, explain, hunt, shrink, sometimes,
 };
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-const NODES: u32 = 5;
-/// The address of the first node. The second spawn of a run begins at the second page of addresses.
-const FIRST: u32 = 256;
-const MS: Duration = Duration::from_millis(1);
-const PARTED: std::ops::Range<Time> =
-    Time::from_nanos(3_000_000_000)..Time::from_nanos(9_000_000_000);
-const HEARTBEAT: Token = Token::new(0);
-const ELECTION: Token = Token::new(1);
+const SERVERS: u32 = 5;
+/// The longest time without a leader when there are no faults.
+const SILENCE: Duration = Duration::from_millis(100);
+/// The name of the timer for heartbeats; other names are the numbers of election time-outs.
+const HEARTBEAT: u16 = u16::MAX;
 
-#[derive(Clone, Copy, Message)]
-enum Msg {
-    Begin {
-        first: Addr,
-        root: Addr,
-    },
+#[derive(Clone, Debug, Message)]
+#[message(duplicate)]
+pub(crate) enum Msg {
     AskVote {
-        term: u32,
+        term: u64,
     },
     Vote {
-        term: u32,
+        term: u64,
         granted: bool,
     },
     Heartbeat {
-        term: u32,
+        term: u64,
     },
-    /// Notifies the root that the sender leads in this term. The root observes the elections.
+    /// Notifies the observer that the sender leads in this term, with each of its heartbeats.
     Leads {
-        term: u32,
+        term: u64,
     },
 }
 
-/// A network with latencies from 1 to 20 ms that loses a fifth of the messages and, for a while, cuts off the first two
-/// nodes from the others. Messages to and from the root are not part of the experiment and are always delivered.
-#[derive(Debug)]
-struct Unreliable;
-
-impl Network for Unreliable {
-    fn least(&self) -> Duration {
-        MS
-    }
-
-    fn most(&self) -> Duration {
-        20 * MS
-    }
-
-    fn latency(&self, _: &Route, random: &mut Random) -> Duration {
-        Duration::from_micros(1_000 + u64::from(random.below(19_000)))
-    }
-
-    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
-        let [from, to] = [route.from, route.to].map(Addr::as_u32);
-        let apart = |who: u32| who < FIRST + 2;
-        let parted = PARTED.contains(&route.sent) && apart(from) != apart(to);
-        if from == 0 || to == 0 || !parted && random.below(5) > 0 {
-            return Delivery::Arrives;
-        }
-        Delivery::Lost
-    }
-}
-
-#[derive(PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 enum Role {
+    #[default]
     Follower,
-    Candidate { votes: u32 },
+    /// The servers that have voted for this server, as bits.
+    Candidate {
+        votes: u64,
+    },
     Leader,
 }
 
-struct Node {
-    first: Addr,
-    root: Addr,
-    term: u32,
-    voted_for: Option<Addr>,
+#[derive(Debug, Default)]
+pub(crate) struct Server {
+    term: u64,
+    /// The server that has this server's vote in the term, counted from 1; 0 if none has.
+    voted_for: u64,
     role: Role,
-    timer: Option<TimerHandle>,
+    /// The number of the current election time-out; earlier ones are ignored.
+    waiting: u16,
 }
 
-impl Node {
-    fn send_others<C: Context<Msg>>(&self, cx: &mut C, message: Msg) {
-        for index in 0..NODES {
-            let other = Addr::from_u32(self.first.as_u32() + index);
-            if other != cx.me() {
-                cx.send(other, message);
-            }
-        }
+impl Server {
+    /// Begins a wait of 150 to 300 ms for a message from a leader.
+    fn wait<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
+        self.waiting = (self.waiting + 1) % HEARTBEAT;
+        let time = 150 + cx.below(150);
+        machine.timer(cx, time, self.waiting);
     }
 
-    /// Begins a wait of 150 to 300 ms for a message from a leader.
-    fn wait<C: Context<Msg>>(&mut self, cx: &mut C) {
-        self.timer.take().map(|timer| cx.cancel(timer));
-        let time = MS * (150 + cx.below(150));
-        self.timer = Some(cx.timer_handle(time, ELECTION));
+    /// Makes the term and the vote durable. A server that forgets them in a crash may vote twice in a term.
+    fn save(&self, machine: &mut Machine) {
+        machine.disk.write_number("term", self.term);
+        machine.disk.write_number("voted for", self.voted_for);
+        machine.disk.sync();
     }
 
     /// Steps down, if another server has a later term.
-    fn see<C: Context<Msg>>(&mut self, cx: &mut C, term: u32) {
+    fn see<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine, term: u64) {
         if term > self.term {
-            (self.term, self.voted_for, self.role) = (term, None, Role::Follower);
-            self.wait(cx);
+            (self.term, self.voted_for, self.role) = (term, 0, Role::Follower);
+            self.save(machine);
+            self.wait(cx, machine);
         }
     }
 
-    fn on_message<C: Context<Msg>>(&mut self, cx: &mut C, from: Addr, message: Msg) {
+    fn on_timer<C: Context<Msg>>(&mut self, name: u16, cx: &mut C, machine: &mut Machine) {
+        if name == HEARTBEAT && self.role == Role::Leader {
+            let (term, parent) = (self.term, cx.parent());
+            machine.send_others(cx, &Msg::Heartbeat { term });
+            cx.send(parent, Msg::Leads { term });
+            machine.timer(cx, 40, HEARTBEAT);
+        } else if name == self.waiting && self.role != Role::Leader {
+            (self.term, self.voted_for) = (self.term + 1, u64::from(machine.index) + 1);
+            self.save(machine);
+            let votes = 1 << machine.index;
+            self.role = Role::Candidate { votes };
+            machine.send_others(cx, &Msg::AskVote { term: self.term });
+            self.wait(cx, machine);
+        }
+    }
+
+    fn on_message<C: Context<Msg>>(
+        &mut self,
+        from: Addr,
+        message: Msg,
+        cx: &mut C,
+        machine: &mut Machine,
+    ) {
+        let Some(sender) = machine.nodes.index_of(from) else {
+            return;
+        };
         match message {
-            Msg::Begin { first, root } => {
-                (self.first, self.root) = (first, root);
-                self.wait(cx);
-            }
             Msg::AskVote { term } => {
-                self.see(cx, term);
-                let granted = term == self.term && self.voted_for.is_none_or(|who| who == from);
+                self.see(cx, machine, term);
+                let candidate = u64::from(sender) + 1;
+                let is_free = self.voted_for == 0 || self.voted_for == candidate;
+                let granted = term == self.term && is_free;
                 if granted {
-                    self.voted_for = Some(from);
-                    self.wait(cx);
+                    self.voted_for = candidate;
+                    self.save(machine);
+                    self.wait(cx, machine);
                 }
-                cx.send(
-                    from,
-                    Msg::Vote {
-                        term: self.term,
-                        granted,
-                    },
-                );
+                let term = self.term;
+                cx.send(from, Msg::Vote { term, granted });
             }
             Msg::Vote { term, granted } => {
-                self.see(cx, term);
+                self.see(cx, machine, term);
                 if let Role::Candidate { votes } = &mut self.role
                     && granted
                     && term == self.term
                 {
-                    *votes += 1;
-                    if *votes > NODES / 2 {
+                    // A set, because the network may deliver a vote twice.
+                    *votes |= 1 << sender;
+                    if votes.count_ones() > SERVERS / 2 {
                         self.role = Role::Leader;
-                        cx.send(self.root, Msg::Leads { term });
-                        cx.timer(Duration::ZERO, HEARTBEAT);
+                        machine.timer(cx, 0, HEARTBEAT);
                     }
                 }
             }
             Msg::Heartbeat { term } => {
-                self.see(cx, term);
+                self.see(cx, machine, term);
                 if term == self.term {
                     self.role = Role::Follower;
-                    self.wait(cx);
+                    self.wait(cx, machine);
                 }
             }
             Msg::Leads { .. } => {}
@@ -160,87 +150,104 @@ impl Node {
     }
 }
 
-impl Actor<Msg> for Node {
-    fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
-        match event {
-            Event::Message { from, body } => self.on_message(cx, from, body),
-            Event::Timer(HEARTBEAT) if self.role == Role::Leader => {
-                self.send_others(cx, Msg::Heartbeat { term: self.term });
-                cx.timer(40 * MS, HEARTBEAT);
-            }
-            Event::Timer(ELECTION) if self.role != Role::Leader => {
-                (self.term, self.voted_for) = (self.term + 1, Some(cx.me()));
-                self.role = Role::Candidate { votes: 1 };
-                self.send_others(cx, Msg::AskVote { term: self.term });
-                self.wait(cx);
-            }
-            _ => {}
+impl Node<Msg> for Server {
+    fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
+        self.term = machine.disk.number("term").unwrap_or(0);
+        self.voted_for = machine.disk.number("voted for").unwrap_or(0);
+        self.wait(cx, machine);
+    }
+
+    fn on<C: Context<Msg>>(&mut self, input: Input<Msg>, cx: &mut C, machine: &mut Machine) {
+        match input {
+            Input::Timer(name) => self.on_timer(name, cx, machine),
+            Input::Message { from, body } => self.on_message(from, body, cx, machine),
         }
-        Flow::Continue
+    }
+
+    fn describe(&self) -> String {
+        match &self.role {
+            Role::Leader => format!("leader of term {}", self.term),
+            Role::Candidate { votes } => {
+                format!(
+                    "candidate of term {}, {} votes",
+                    self.term,
+                    votes.count_ones()
+                )
+            }
+            Role::Follower => format!("term {}, vote {}", self.term, self.voted_for),
+        }
     }
 }
 
-/// The root. Its result is the leader of each term, and the last term at the time when the partition healed.
-struct Elections;
+/// The observer: the leader of each term, and the time at which a leader was last heard.
+#[derive(Debug, Default)]
+pub(crate) struct Elections {
+    leaders: BTreeMap<u64, Addr>,
+    heard: Time,
+}
 
-impl Experiment<Msg> for Elections {
-    type Value = (BTreeMap<u32, Vec<Addr>>, u32);
+impl Observer<Msg> for Elections {
+    fn on<C: Context<Msg>>(&mut self, from: Addr, body: Msg, cx: &mut C) {
+        if let Msg::Leads { term } = body {
+            self.heard = cx.now();
+            let leader = *self.leaders.entry(term).or_insert(from);
+            always!(cx, leader == from, "a term has one leader");
+            sometimes!(cx, term > 5, "there are many elections");
+        }
+    }
 
-    async fn root<C: AsyncContext<Msg>>(self, mut cx: C) -> Self::Value {
-        let node = |_| Node {
-            first: Addr::NONE,
-            root: Addr::NONE,
-            term: 0,
-            voted_for: None,
-            role: Role::Follower,
-            timer: None,
-        };
-        let nodes = cx.spawn_actors(Spawn::many(NODES, "node", ""), node).await;
-        assert_eq!(nodes.get(0).as_u32(), FIRST);
-        let (first, root) = (nodes.get(0), cx.me());
-        for node in nodes.iter() {
-            cx.send(node, Msg::Begin { first, root });
-        }
-        let over = PARTED.end.after(6000 * MS);
-        let mut leaders: BTreeMap<u32, Vec<Addr>> = BTreeMap::new();
-        while let Some(event) = cx.recv_timeout(over.since(cx.now())).await {
-            if let Event::Message {
-                from,
-                body: Msg::Leads { term },
-            } = event
-            {
-                leaders.entry(term).or_default().push(from);
-            }
-        }
-        let last = leaders.keys().next_back().copied().unwrap_or_default();
-        (leaders, last)
+    fn end<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let silence = cx.now().since(self.heard);
+        always!(cx, silence < SILENCE, "a leader is heard in the end");
     }
 }
 
-fn main() -> Result<(), ReplicationError> {
-    let config = Config {
-        network: Some(Arc::new(Unreliable)),
-        ..Config::default()
+/// Five servers for six seconds.
+#[derive(Debug)]
+pub(crate) struct Raft;
+
+impl Program for Raft {
+    type Message = Msg;
+    type Node = Server;
+    type Observer = Elections;
+
+    fn name(&self) -> &'static str {
+        "raft"
+    }
+
+    fn nodes(&self) -> u32 {
+        SERVERS
+    }
+
+    fn time(&self) -> u32 {
+        6_000
+    }
+
+    fn node(&self, _: u32) -> Server {
+        Server::default()
+    }
+
+    fn observer(&self) -> Elections {
+        Elections::default()
+    }
+}
+
+fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let raft = Arc::new(Raft);
+    let mut settings = Hunt {
+        runs: 200,
+        ..Hunt::default()
     };
-    let runs = replicate(200, &config, |_seed| Elections)?;
-    let (mut terms, mut lost) = (0, 0);
-    for run in &runs {
-        let (leaders, last) = &run.value;
-        for (term, who) in leaders {
-            assert_eq!(
-                who.len(),
-                1,
-                "seed {}: term {term} has the leaders {who:?}",
-                run.seed
-            );
-        }
-        assert!(*last > 0, "seed {}: nobody ever led", run.seed);
-        terms += leaders.len();
-        lost += run.report.lost;
+    if let Some(minutes) = std::env::args().nth(1) {
+        settings.runs = u64::MAX;
+        settings.time = Duration::try_from_secs_f64(60.0 * minutes.parse::<f64>()?)?;
     }
-    println!(
-        "{terms} terms with a leader in {} runs, {lost} messages lost, never two leaders",
-        runs.len()
-    );
-    Ok(())
+    let hunted = hunt(&raft, &settings)?;
+    print!("{} runs\n{}", hunted.runs, hunted.properties);
+    let Some(failure) = hunted.failure else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let shrunk = shrink(&raft, &failure)?;
+    println!("{}", explain(&raft, &shrunk.failure)?.text());
+    Ok(ExitCode::FAILURE)
 }
