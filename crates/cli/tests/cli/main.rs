@@ -17,6 +17,7 @@ mod hunt;
 mod import;
 mod learn;
 mod learn_sources;
+mod maelstrom;
 mod output;
 mod profile;
 mod session;
