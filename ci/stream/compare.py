@@ -117,7 +117,7 @@ def main():
                 f'hostname="localhost"\ndata_dir="{directory}"\n[http]\nbind-address="127.0.0.1:19292"\nlog-enabled=false\n'
                 f'[replay]\ndir="{directory}/replay"\n[task]\ndir="{directory}/tasks"\n[storage]\nboltdb="{directory}/k.db"\n'
                 '[logging]\nfile="STDERR"\nlevel="ERROR"\n[[influxdb]]\nenabled=false\nname="none"\nurls=["http://localhost:1"]\n'
-                "[reporting]\nenabled=false\n[stats]\nenabled=false\n[udp]\n"
+                "[reporting]\nenabled=false\n[stats]\nenabled=false\n"
             )
 
         def define_kapacitor(port, task, text):
