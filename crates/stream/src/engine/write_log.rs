@@ -9,6 +9,7 @@
 use super::write::{ParsedWrite, WriteReport};
 use super::{Engine, EngineState, Write, WriteError};
 use crate::line::Precision;
+use crate::node::state::as_bytes;
 use corsair_journal::{Journal, JournalError, Record, Recovery, Tail};
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -67,7 +68,7 @@ struct Entry<'a> {
     now: i64,
     /// The generation of the routes with which the write was parsed.
     generation: u64,
-    #[serde(borrow)]
+    #[serde(borrow, serialize_with = "as_bytes")]
     lines: &'a [u8],
 }
 
