@@ -80,13 +80,16 @@ pub fn lines(learned: &LearnReport, judged: &[Resemblance], print: impl Fn(Strin
     for kind in judged {
         kind_lines(kind, &print);
     }
-    if !learned.numbers.is_empty() {
+    // A service without measurable work has nothing to be uncertain about.
+    let numbers = learned.numbers.iter();
+    let numbers: Vec<&LearnedParameter> = numbers.filter(|one| one.between.1 != 0.0).collect();
+    if !numbers.is_empty() {
         print(format!(
             "  {:<40} {:>11}   95 % interval",
             "number", "learned"
         ));
     }
-    for number in &learned.numbers {
+    for number in numbers {
         print(number_line(number));
     }
     for remark in &learned.remarks {
