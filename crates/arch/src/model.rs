@@ -193,7 +193,7 @@ impl Model {
     pub(crate) fn name_of(&self, actor: Addr) -> String {
         let first = self.first.get().copied().unwrap_or_default();
         let (number, instances) = (actor.as_u32().wrapping_sub(first), self.topology.len());
-        let keepers = self.topology.looked_after();
+        let controllers = self.topology.looked_after();
         match number {
             _ if actor == Addr::NONE => "outside".to_owned(),
             instance if instance < instances => self.topology.label(instance),
@@ -203,7 +203,7 @@ impl Model {
             edda if edda == self.edda() => EDDA.to_owned(),
             controller => {
                 let number = controller.wrapping_sub(self.first_controller()) as usize;
-                let service = keepers.into_iter().nth(number);
+                let service = controllers.into_iter().nth(number);
                 service.map_or(SCENARIO.to_owned(), |s| self.topology.controller_name(s))
             }
         }

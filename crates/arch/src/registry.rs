@@ -26,7 +26,7 @@ pub(crate) struct Registry {
     /// present.
     last: FxHashMap<u32, (u32, bool)>,
     /// The number of entries of a service's log that were sent to a requester, by requester and service.
-    told: FxHashMap<(u32, u32), u32>,
+    sent: FxHashMap<(u32, u32), u32>,
     ordered: Ordered,
 }
 
@@ -34,7 +34,7 @@ state!(Registry {
     first,
     log,
     last,
-    told,
+    sent,
     ordered
 });
 
@@ -46,7 +46,7 @@ impl Registry {
             first: 0,
             log: FxHashMap::default(),
             last: FxHashMap::default(),
-            told: FxHashMap::default(),
+            sent: FxHashMap::default(),
             ordered: Ordered::default(),
         }
     }
@@ -118,8 +118,8 @@ impl Registry {
             // A lost answer leaves the position unchanged, so the next answer contains the same changes.
             return;
         };
-        let told = self.told.entry((asker, service)).or_default();
-        let from = std::mem::replace(told, log.len() as u32);
+        let sent = self.sent.entry((asker, service)).or_default();
+        let from = std::mem::replace(sent, log.len() as u32);
         for place in from..log.len() as u32 {
             let Change { node, there } = self.log[&service][place as usize];
             // If an instance has several changes, only the latest is sent.

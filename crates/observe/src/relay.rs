@@ -110,7 +110,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
 
     fn send_all(&mut self, lanes: &Lanes) -> io::Result<()> {
         let (mut records, mut spare) = (Vec::new(), Vec::new());
-        let mut told = 0;
+        let mut reported = 0;
         loop {
             let next = lanes.next();
             let saving = lanes.asked_to_save();
@@ -129,10 +129,10 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
             if saving.is_some() || self.header.is_last {
                 self.header.times = lanes.times.take();
             }
-            if count > 0 || reached != told || saving.is_some() || self.header.is_last {
+            if count > 0 || reached != reported || saving.is_some() || self.header.is_last {
                 self.header.reached = reached;
                 self.batch()?;
-                told = reached;
+                reported = reached;
             }
             lanes.wrote(count, reached);
             if let Some(saving) = saving {

@@ -5,7 +5,7 @@ mod scripts;
 
 pub(crate) use scripts::reachable;
 
-use faults::{check_faults, check_keeper, check_places};
+use faults::{check_controller, check_faults, check_places};
 use scripts::{check_queue, check_scripts, names_to_index};
 
 use super::locate::Step;
@@ -224,7 +224,7 @@ pub(super) fn check(
         packages.push(package(service).map_err(|problem| at(index, "package", problem))?);
         check_numbers(service, &places).map_err(|(key, problem)| at(index, key, problem))?;
         let checked = check_queue(service, packages[index])
-            .and_then(|()| check_keeper(service, packages[index]));
+            .and_then(|()| check_controller(service, packages[index]));
         checked.map_err(|(key, what)| {
             let service = service.name.clone();
             at(index, key, Problem::Service { service, what })

@@ -61,17 +61,20 @@ impl Topology {
         let instances = (0..self.len()).map(|instance| self.short_name(instance));
         let registries = (0..self.registries()).map(|registry| self.short_registry_name(registry));
         let edda = std::iter::once_with(|| self.only_name(EDDA));
-        let keepers = self
+        let controllers = self
             .looked_after()
             .map(|service| self.controller_name(service));
-        let keepers: Vec<String> = keepers.collect();
+        let controllers: Vec<String> = controllers.collect();
         let all = scenario.chain(instances).chain(registries).chain(edda);
-        all.chain(keepers)
+        all.chain(controllers)
     }
 
-    /// Returns the name of the controller of a service: `netflixoss.*.*.web-keeper`.
+    /// Returns the name of the controller of a service: `netflixoss.*.*.web-controller`.
     pub(crate) fn controller_name(&self, service: u32) -> String {
-        self.only_name(&format!("{}-keeper", self.services[service as usize].name))
+        self.only_name(&format!(
+            "{}-controller",
+            self.services[service as usize].name
+        ))
     }
 
     /// Returns the name of a registry in logs: `netflixoss.us-east-1.zoneA.eureka00`.

@@ -76,9 +76,10 @@ struct Side<'a> {
 /// Collects the sides of some spans, ordered by actor number and then by span.
 fn sides<'a>(spans: &'a [Span], into: &mut Vec<Side<'a>>) {
     for span in spans {
-        let told = |at: u64, or: u64| at.min(or) != NEVER;
-        let client = told(span.client_send, span.client_receive).then_some((span.client, false));
-        let server = told(span.server_receive, span.server_send).then_some((span.server, true));
+        let is_known = |at: u64, or: u64| at.min(or) != NEVER;
+        let client =
+            is_known(span.client_send, span.client_receive).then_some((span.client, false));
+        let server = is_known(span.server_receive, span.server_send).then_some((span.server, true));
         let known = [client, server].into_iter().flatten();
         into.extend(known.map(|(actor, server)| Side {
             actor,

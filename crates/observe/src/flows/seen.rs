@@ -33,7 +33,7 @@ pub(crate) struct EachSpan(pub(crate) SpanSink);
 
 impl EachSpan {
     pub(crate) fn tell(&mut self, names: &Names<'_>, span: &Span) {
-        let told = |time: u64| (time != NEVER).then_some(time);
+        let known = |time: u64| (time != NEVER).then_some(time);
         let (client, client_service) = named(names, span.client);
         let (server, server_service) = named(names, span.server);
         (self.0)(&SeenSpan {
@@ -45,10 +45,10 @@ impl EachSpan {
             server,
             server_service,
             operation: names.kind(span.kind),
-            client_send: told(span.client_send),
-            server_receive: told(span.server_receive),
-            server_send: told(span.server_send),
-            client_receive: told(span.client_receive),
+            client_send: known(span.client_send),
+            server_receive: known(span.server_receive),
+            server_send: known(span.server_send),
+            client_receive: known(span.client_receive),
             one_way: span.one_way,
             failed: span.failed,
         });

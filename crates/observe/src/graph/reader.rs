@@ -299,7 +299,7 @@ mod tests {
     fn what_is_wrong_is_reported_with_its_place() {
         let node = r#"{"node":"a","package":"pirate"}"#;
         let whole = graph("spigo-0.4", node);
-        for (text, told) in [
+        for (text, expected) in [
             (whole[..whole.len() - 4].to_owned(), "cut off at line 3"),
             ("arch: fsm".to_owned(), "not JSON"),
             ("{}".to_owned(), "no \"version\""),
@@ -326,7 +326,7 @@ mod tests {
             ),
         ] {
             let said = read_text(&text).unwrap_err().to_string();
-            assert!(said.contains(told), "{said}");
+            assert!(said.contains(expected), "{said}");
             assert!(!said.contains('\n'), "{said}");
         }
     }

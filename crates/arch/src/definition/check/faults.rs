@@ -169,7 +169,7 @@ pub(super) fn check_places(
 }
 
 /// Checks that the autoscaler can add and remove instances of the service, and that the health check can ask them.
-pub(super) fn check_keeper(
+pub(super) fn check_controller(
     service: &ServiceDefinition,
     package: Package,
 ) -> Result<(), (&'static str, String)> {
