@@ -69,6 +69,8 @@ pub(crate) enum Node {
     Link(Vec<u8>),
     /// The name of a Unix socket.
     Socket,
+    /// The name of a pipe.
+    Pipe,
 }
 
 impl Node {
@@ -79,6 +81,7 @@ impl Node {
             Node::Directory { .. } => libc::DT_DIR,
             Node::Link(_) => libc::DT_LNK,
             Node::Socket => libc::DT_SOCK,
+            Node::Pipe => libc::DT_FIFO,
         }
     }
 
@@ -90,6 +93,7 @@ impl Node {
             },
             libc::DT_LNK => Node::Link(target),
             libc::DT_SOCK => Node::Socket,
+            libc::DT_FIFO => Node::Pipe,
             _ => Node::File {
                 size: 0,
                 durable: 0,
@@ -112,6 +116,7 @@ pub(crate) struct Inode {
     pub opens: u32,
     /// True if a mapping of this process writes to the file.
     pub is_mapped: bool,
+    pub accessed: u64,
     pub modified: u64,
     pub changed: u64,
 }
@@ -123,7 +128,7 @@ impl Inode {
             Node::File { size, .. } => *size,
             Node::Link(target) => target.len() as u64,
             Node::Directory { .. } => PAGE,
-            Node::Socket => 0,
+            Node::Socket | Node::Pipe => 0,
         }
     }
 }
@@ -304,6 +309,7 @@ impl FileSystem {
                     links: 0,
                     opens: 0,
                     is_mapped: false,
+                    accessed: *time,
                     modified: *time,
                     changed: *time,
                 };
@@ -329,11 +335,18 @@ impl FileSystem {
             }
             Record::Times {
                 ino,
+                accessed,
                 modified,
                 time,
             } => {
                 if let Some(inode) = self.inodes.get_mut(ino) {
-                    (inode.modified, inode.changed) = (*modified, *time);
+                    (inode.accessed, inode.modified) = (*accessed, *modified);
+                    inode.changed = *time;
+                }
+            }
+            Record::Accessed { ino, time } => {
+                if let Some(inode) = self.inodes.get_mut(ino) {
+                    inode.accessed = *time;
                 }
             }
             Record::Free { ino } => {
@@ -447,13 +460,27 @@ impl FileSystem {
         self.record(Record::Mode { ino, mode, time });
     }
 
-    /// Sets the time of the last change of the content.
-    pub(crate) fn set_times(&mut self, ino: Ino, modified: u64, time: u64) {
+    /// Sets the times of the last access and of the last change of the content.
+    pub(crate) fn set_times(&mut self, ino: Ino, accessed: u64, modified: u64, time: u64) {
         self.record(Record::Times {
             ino,
+            accessed,
             modified,
             time,
         });
+    }
+
+    /// Sets the time of the last access, like Linux only if the old one is not later than the last change, or is more
+    /// than a day ago.
+    pub(crate) fn note_access(&mut self, ino: Ino, time: u64) {
+        const DAY: u64 = 86_400_000_000_000;
+        let is_old = self.inodes.get(&ino).is_some_and(|inode| {
+            inode.accessed <= inode.modified.max(inode.changed)
+                || time.saturating_sub(inode.accessed) >= DAY
+        });
+        if is_old {
+            self.record(Record::Accessed { ino, time });
+        }
     }
 
     /// Marks a file as mapped. Writes through a mapping cannot be observed, so any page may be dirty from then on.

@@ -25,6 +25,7 @@ mod messages;
 pub(crate) mod names;
 mod nested;
 mod paths;
+mod pipes;
 mod poll;
 mod process;
 mod signals;
@@ -59,8 +60,8 @@ pub(crate) enum Step {
     Linger,
     /// Other threads run first; then the call returns this result.
     Yield(isize),
-    /// The calling thread raises this signal, and the call returns the result of `raise`.
-    Raise(i32),
+    /// The calling thread raises a signal, and then the call returns this result.
+    Raise { signal: i32, result: isize },
     /// The call is not simulated.
     Unsupported,
     /// The calling thread never returns.
@@ -110,6 +111,10 @@ pub(crate) struct Attempt {
     pub timed_out: bool,
     /// True if the thread was woken for another reason.
     pub woken: bool,
+    /// The end of a named pipe that `open` has created, and that waits for a partner.
+    pub opened: Option<Id>,
+    /// The number of bytes that a blocking write has already transferred.
+    pub sent: usize,
 }
 
 impl Attempt {
@@ -130,6 +135,7 @@ pub(crate) struct Kernel {
     descriptors: descriptors::Descriptors,
     inet: inet::Inet,
     unix: unix::Names,
+    pipes: pipes::Pipes,
     /// The times at which objects must be checked again.
     timers: BTreeSet<(u64, Id)>,
     memory: memory::Regions,
@@ -264,7 +270,10 @@ pub(crate) fn call(number: i64, args: Args) -> isize {
                 return result;
             }
             // The handler makes calls, so the kernel is not borrowed.
-            Step::Raise(signal) => return process::raise(signal),
+            Step::Raise { signal, result } => {
+                process::raise(signal);
+                return result;
+            }
             Step::Unsupported => process::refuse(number, &args),
             Step::Exit => threads::leave_forever(),
         }
@@ -324,6 +333,7 @@ impl Kernel {
             descriptors: descriptors::Descriptors::new(),
             inet: inet::Inet::new(&mut random),
             unix: unix::Names::default(),
+            pipes: pipes::Pipes::default(),
             random,
             timers: BTreeSet::new(),
             memory: memory::Regions::new(),
@@ -372,7 +382,7 @@ impl Kernel {
     /// Stores a call for reports. Logs the call if the host is traced.
     fn report_call(&mut self, number: i64, args: &Args, step: &Step) {
         let result = match step {
-            Step::Done(result) | Step::Yield(result) => *result,
+            Step::Done(result) | Step::Yield(result) | Step::Raise { result, .. } => *result,
             Step::Wait(_) => crate::calls::WAITS,
             _ => return,
         };

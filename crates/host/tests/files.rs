@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "calls the C library, like simulated programs")]
 
 use corsair_host::{Disk, Fault, HostId, HostState, Sim, SimError};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
@@ -218,6 +218,18 @@ fn names(here: &Path) -> Vec<String> {
         "mode",
         fs::metadata(at("made")).map(|data| format!("{:o}", data.mode())),
     ));
+    let at_second = |second| std::time::UNIX_EPOCH + Duration::from_secs(second);
+    let made = OpenOptions::new().write(true).open(at("made")).unwrap();
+    let times = |data: fs::Metadata| (data.atime(), data.atime_nsec(), data.mtime());
+    let both = FileTimes::new().set_accessed(at_second(5));
+    lines.push(seen(
+        "set times",
+        made.set_times(both.set_modified(at_second(7))),
+    ));
+    lines.push(seen("times", made.metadata().map(times)));
+    let one = FileTimes::new().set_modified(at_second(9));
+    lines.push(seen("set one time", made.set_times(one)));
+    lines.push(seen("times", made.metadata().map(times)));
     // A removed directory exists while it is open, but accepts no entries.
     fs::create_dir(at("removed")).unwrap();
     let directory = File::open(at("removed")).unwrap();
@@ -547,6 +559,33 @@ fn writes_without_a_sync_between_are_reordered_and_torn(_: &mut Sim) {
     });
     assert!(seen.contains(&"true false".to_string()), "{seen:?}");
     assert!(seen.iter().any(|line| line.ends_with(" true")), "{seen:?}");
+}
+
+/// Reading sets the time of the last access, but not again until the content changes or a day has passed.
+#[corsair_host::test]
+fn reading_sets_the_time_of_the_last_access(sim: &mut Sim) -> Result<(), SimError> {
+    sim.host("host", || {
+        const HOUR: u64 = 3_600;
+        let accessed = || {
+            fs::read("/var/file").unwrap();
+            let metadata = fs::metadata("/var/file").unwrap();
+            let since = metadata
+                .accessed()
+                .unwrap()
+                .duration_since(std::time::UNIX_EPOCH);
+            since.unwrap().as_secs() - 1_735_689_600
+        };
+        fs::write("/var/file", "x").unwrap();
+        let hours = [1, 1, 23, 1].map(|hours| {
+            std::thread::sleep(Duration::from_secs(hours * HOUR));
+            accessed() / HOUR
+        });
+        assert_eq!(hours, [1, 1, 25, 25]);
+        fs::write("/var/file", "y").unwrap();
+        std::thread::sleep(Duration::from_secs(HOUR));
+        assert_eq!(accessed() / HOUR, 27);
+    });
+    sim.run_until(Duration::from_secs(200_000))
 }
 
 #[corsair_host::test]

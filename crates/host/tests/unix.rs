@@ -4,10 +4,13 @@
 
 use corsair_host::{Fault, HostState, Sim, SimError};
 use std::fmt::Debug;
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -131,6 +134,163 @@ fn datagrams(here: &Path) -> Vec<String> {
     lines
 }
 
+/// Returns the bits that `poll` reports for a descriptor, without waiting.
+fn ready(file: &impl AsRawFd) -> String {
+    let mut entry = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN | libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: the array has one entry.
+    let count = unsafe { libc::poll(&mut entry, 1, 0) };
+    let names = [
+        (libc::POLLIN, "in"),
+        (libc::POLLOUT, "out"),
+        (libc::POLLERR, "error"),
+        (libc::POLLHUP, "hang-up"),
+    ];
+    let bits = names.map(|(bit, name)| if entry.revents & bit != 0 { name } else { "" });
+    format!("ready {count} {}", bits.join(" "))
+}
+
+fn command(file: &impl AsRawFd, command: i32, argument: i32) -> String {
+    // SAFETY: these commands take a number.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
+    let failure = io::Error::last_os_error();
+    format!("fcntl {result} {:?}", (result < 0).then_some(failure))
+}
+
+/// A pipe with a name: opening with and without partners, pages, ends, attributes.
+fn named_pipes(here: &Path) -> Vec<String> {
+    let path = here.join("pipe");
+    let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    let open = |read: bool, write: bool, flags: i32| {
+        let mut options = OpenOptions::new();
+        options.read(read).write(write).custom_flags(flags);
+        options.open(&path)
+    };
+    // SAFETY: the name ends with a zero byte.
+    let make = || unsafe { libc::mkfifo(name.as_ptr(), 0o640) };
+    let mut lines = vec![format!("make: {} {}", make(), make())];
+    let attributes = std::fs::symlink_metadata(&path).unwrap();
+    let kind = attributes.file_type();
+    lines.push(format!("{} {:o}", kind.is_fifo(), attributes.mode()));
+    let nonblocking = libc::O_NONBLOCK;
+    lines.push(seen(
+        "writer alone",
+        open(false, true, nonblocking).map(drop),
+    ));
+    let mut reader = open(true, false, nonblocking).unwrap();
+    let mut buffer = [0; 10_000];
+    lines.push(ready(&reader));
+    lines.push(seen("read without a writer", reader.read(&mut buffer)));
+    lines.push(seen("write to a reader", reader.write(b"x")));
+    let mut writer = open(false, true, nonblocking).unwrap();
+    lines.push(seen("read from a writer", writer.read(&mut buffer)));
+    lines.extend([ready(&reader), ready(&writer)]);
+    lines.push(seen("read nothing", reader.read(&mut buffer)));
+    lines.push(seen("write", writer.write(b"abc")));
+    lines.push(seen("write", writer.write(b"def")));
+    lines.extend([ready(&reader), command(&reader, libc::F_GETFL, 0)]);
+    lines.push(command(&writer, libc::F_GETFL, 0));
+    lines.push(seen("read", reader.read(&mut buffer[..4])));
+    lines.push(format!("{:?}", &buffer[..4]));
+    let mut second = open(false, true, 0).unwrap();
+    lines.push(seen("second writer", second.write(b"gh")));
+    drop(writer);
+    lines.push(seen("read from both", reader.read(&mut buffer)));
+    lines.push(command(&second, libc::F_GETPIPE_SZ, 0));
+    lines.push(command(&second, libc::F_SETPIPE_SZ, 5000));
+    second.write_all(&[1; 4000]).unwrap();
+    second.write_all(&[2; 4000]).unwrap();
+    lines.push(command(&second, libc::F_SETFL, nonblocking));
+    lines.push(ready(&second));
+    lines.push(seen(
+        "more than the last page takes",
+        second.write(&[3; 97]),
+    ));
+    lines.push(seen(
+        "as much as the last page takes",
+        second.write(&[3; 96]),
+    ));
+    lines.push(command(&second, libc::F_SETPIPE_SZ, 4096));
+    lines.push(seen("less than a page", reader.read(&mut buffer[..3999])));
+    lines.push(ready(&second));
+    lines.push(seen("rest of the page", reader.read(&mut buffer[..1])));
+    lines.push(ready(&second));
+    lines.push(seen("more than fits", second.write(&[4; 10_000])));
+    drop(second);
+    lines.push(ready(&reader));
+    lines.push(seen("the rest", reader.read(&mut buffer)));
+    lines.push(ready(&reader));
+    lines.push(seen("at the end", reader.read(&mut buffer)));
+    drop(reader);
+    let mut both = open(true, true, 0).unwrap();
+    lines.push(ready(&both));
+    lines.push(seen("write to itself", both.write(b"kept")));
+    let last = open(false, true, 0).unwrap();
+    drop(both);
+    lines.push(ready(&last));
+    lines.push(seen("without readers", (&last).write(b"x")));
+    drop(last);
+
+    // Both sides wait for each other. The write is larger than the pipe, and waits for all of it to be read.
+    let other = path.clone();
+    let writer = std::thread::spawn(move || {
+        let mut writer = OpenOptions::new().write(true).open(other)?;
+        writer.write(&[7; 150_000])
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    let mut reader = open(true, false, 0).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let mut all = vec![];
+    lines.push(seen("read to the end", reader.read_to_end(&mut all)));
+    lines.push(seen("large write", writer.join().unwrap()));
+    lines
+}
+
+static BROKEN: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count_broken(_: i32) {
+    BROKEN.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A write to a stream that nobody can read raises a signal, unless the call says otherwise.
+fn broken_pipes(_: &Path) -> Vec<String> {
+    let broken = |what: &str, result: isize| {
+        let failure = io::Error::last_os_error();
+        let count = BROKEN.swap(0, Ordering::Relaxed);
+        format!("{what}: {result} {failure}, {count} signals")
+    };
+    // SAFETY: the handler only changes an atomic number; all descriptors are open, and the buffer has one byte.
+    unsafe {
+        let handler = count_broken as extern "C" fn(i32) as libc::sighandler_t;
+        let before = libc::signal(libc::SIGPIPE, handler);
+        let mut ends = [0; 2];
+        libc::pipe(ends.as_mut_ptr());
+        libc::close(ends[0]);
+        let mut lines = vec![broken(
+            "pipe",
+            libc::write(ends[1], c"x".as_ptr().cast(), 1),
+        )];
+        let (left, right) = UnixStream::pair().unwrap();
+        drop(right);
+        let mut send = |what, flags| {
+            let result = libc::send(left.as_raw_fd(), c"x".as_ptr().cast(), 1, flags);
+            lines.push(broken(what, result));
+        };
+        send("socket", 0);
+        send("socket without a signal", libc::MSG_NOSIGNAL);
+        let fresh = libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0);
+        lines.push(broken(
+            "unconnected",
+            libc::write(fresh, c"x".as_ptr().cast(), 1),
+        ));
+        libc::signal(libc::SIGPIPE, before);
+        lines
+    }
+}
+
 /// A thread sends signals to this process, which reads them from a descriptor.
 fn signal_descriptor(_: &Path) -> Vec<String> {
     // SAFETY: the set is initialized before it is used; the buffer holds one record.
@@ -166,6 +326,16 @@ fn unix_streams_are_those_of_the_real_kernel(sim: &mut Sim) -> Result<(), SimErr
 #[corsair_host::test]
 fn unix_datagrams_are_those_of_the_real_kernel(sim: &mut Sim) -> Result<(), SimError> {
     compare(sim, "datagrams", datagrams)
+}
+
+#[corsair_host::test]
+fn named_pipes_are_those_of_the_real_kernel(sim: &mut Sim) -> Result<(), SimError> {
+    compare(sim, "pipes", named_pipes)
+}
+
+#[corsair_host::test]
+fn broken_pipes_are_those_of_the_real_kernel(sim: &mut Sim) -> Result<(), SimError> {
+    compare(sim, "broken", broken_pipes)
 }
 
 #[corsair_host::test]
@@ -226,10 +396,10 @@ fn a_program_without_a_handler_is_killed(sim: &mut Sim) -> Result<(), SimError> 
     Ok(())
 }
 
-static HANDLED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+static HANDLED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count(_: i32) {
-    HANDLED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
 #[corsair_host::test]
@@ -248,7 +418,7 @@ fn a_handler_interrupts_a_wait(sim: &mut Sim) -> Result<(), SimError> {
             assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EINTR));
             libc::raise(libc::SIGUSR2);
         }
-        assert_eq!(HANDLED.load(std::sync::atomic::Ordering::Relaxed), 2);
+        assert_eq!(HANDLED.load(Ordering::Relaxed), 2);
         println!("handled");
     });
     sim.at(

@@ -78,6 +78,7 @@ impl FileSystem {
         // Restores the times of directories, which the records of names have changed.
         records.extend(self.inodes.iter().map(|(&ino, inode)| Record::Times {
             ino,
+            accessed: inode.accessed,
             modified: inode.modified,
             time: inode.changed,
         }));

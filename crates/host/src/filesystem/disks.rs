@@ -78,7 +78,7 @@ impl FileSystem {
                     self.free_nameless();
                 }
             }
-            Node::Link(_) | Node::Socket => {}
+            Node::Link(_) | Node::Socket | Node::Pipe => {}
         }
     }
 

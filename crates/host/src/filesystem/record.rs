@@ -45,7 +45,13 @@ pub(super) enum Record {
     },
     Times {
         ino: Ino,
+        accessed: u64,
         modified: u64,
+        time: u64,
+    },
+    /// The content was read.
+    Accessed {
+        ino: Ino,
         time: u64,
     },
     /// The inode was removed.
@@ -103,10 +109,12 @@ impl Record {
             Record::Mode { ino, mode, time } => put(to, 7, *ino, &[u64::from(*mode), *time]),
             Record::Times {
                 ino,
+                accessed,
                 modified,
                 time,
-            } => put(to, 8, *ino, &[*modified, *time]),
+            } => put(to, 8, *ino, &[*accessed, *modified, *time]),
             Record::Free { ino } => put(to, 9, *ino, &[]),
+            Record::Accessed { ino, time } => put(to, 10, *ino, &[*time]),
         }
     }
 
@@ -154,10 +162,15 @@ impl Record {
             },
             8 => Record::Times {
                 ino,
+                accessed: reader.u64()?,
                 modified: reader.u64()?,
                 time: reader.u64()?,
             },
             9 => Record::Free { ino },
+            10 => Record::Accessed {
+                ino,
+                time: reader.u64()?,
+            },
             _ => return None,
         })
     }
@@ -251,10 +264,12 @@ mod tests {
             },
             Record::Times {
                 ino: 2,
+                accessed: 8,
                 modified: 3,
                 time: 4,
             },
             Record::Free { ino: 9 },
+            Record::Accessed { ino: 2, time: 6 },
         ];
         let mut journal = Journal::new(Box::leak(vec![0; 1 << 10].into_boxed_slice()));
         for record in &records {

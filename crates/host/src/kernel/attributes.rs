@@ -21,6 +21,7 @@ pub(super) struct Attributes {
     mode: u32,
     links: u64,
     size: u64,
+    accessed: u64,
     modified: u64,
     changed: u64,
 }
@@ -56,11 +57,9 @@ impl Attributes {
         stat.st_size = self.size as i64;
         stat.st_blksize = BLOCK as i64;
         stat.st_blocks = self.size.div_ceil(512) as i64;
-        let (modified, changed) = (
-            user::to_timespec(self.modified),
-            user::to_timespec(self.changed),
-        );
-        (stat.st_atime, stat.st_atime_nsec) = (modified.tv_sec, modified.tv_nsec);
+        let [accessed, modified, changed] =
+            [self.accessed, self.modified, self.changed].map(user::to_timespec);
+        (stat.st_atime, stat.st_atime_nsec) = (accessed.tv_sec, accessed.tv_nsec);
         (stat.st_mtime, stat.st_mtime_nsec) = (modified.tv_sec, modified.tv_nsec);
         (stat.st_ctime, stat.st_ctime_nsec) = (changed.tv_sec, changed.tv_nsec);
         user::write(out, stat)?;
@@ -87,7 +86,7 @@ impl Attributes {
         stat.stx_ino = self.ino;
         stat.stx_size = self.size;
         stat.stx_blocks = self.size.div_ceil(512);
-        stat.stx_atime = time(self.modified);
+        stat.stx_atime = time(self.accessed);
         stat.stx_mtime = time(self.modified);
         stat.stx_ctime = time(self.changed);
         (stat.stx_dev_major, stat.stx_dev_minor) = ((DEVICE >> 8) as u32, (DEVICE & 0xff) as u32);
@@ -104,6 +103,7 @@ impl Kernel {
             Node::File { .. } => (libc::S_IFREG, inode.links),
             Node::Link(_) => (libc::S_IFLNK, inode.links),
             Node::Socket => (libc::S_IFSOCK, inode.links),
+            Node::Pipe => (libc::S_IFIFO, inode.links),
             Node::Directory { entries, .. } => {
                 let is_directory = |ino: &&Ino| self.files.entries(**ino).is_some();
                 let children = entries.values().filter(is_directory).count() as u32;
@@ -116,6 +116,7 @@ impl Kernel {
             mode: kind | inode.mode,
             links: links.into(),
             size: inode.size(),
+            accessed: inode.accessed,
             modified: inode.modified,
             changed: inode.changed,
         })
@@ -135,7 +136,13 @@ impl Kernel {
                 return self.attributes(ino).map(Some);
             }
             Kind::Null | Kind::Zero | Kind::Entropy => libc::S_IFCHR,
-            Kind::Stream(_) | Kind::Log(_) if object.family == 0 => libc::S_IFIFO,
+            Kind::Pipe(end) => {
+                if let Some(ino) = end.ino() {
+                    return self.attributes(ino).map(Some);
+                }
+                libc::S_IFIFO
+            }
+            Kind::Log(_) => libc::S_IFIFO,
             Kind::Counter(_) | Kind::Timer(_) | Kind::Signals(_) | Kind::Epoll(_) => 0,
             _ => libc::S_IFSOCK,
         };
@@ -151,6 +158,58 @@ impl Kernel {
                 error => Err(error),
             },
         }
+    }
+
+    /// Simulates `chmod` of a path, or of a descriptor if no path is given.
+    pub(super) fn chmod(
+        &mut self,
+        directory: usize,
+        path: Option<usize>,
+        mode: usize,
+    ) -> Result<isize, Error> {
+        let ino = match path {
+            Some(path) => self.find_inode(directory, path, true)?,
+            None => self.inode_of(directory)?,
+        };
+        let time = self.wall_time();
+        self.files.set_mode(ino, mode as u32 & 0o7777, time);
+        Ok(0)
+    }
+
+    /// Simulates `utimensat`.
+    pub(super) fn set_times(
+        &mut self,
+        directory: usize,
+        path: usize,
+        times: usize,
+        flags: usize,
+    ) -> Result<isize, Error> {
+        let ino = match path {
+            0 => self.inode_of(directory)?,
+            _ => {
+                let follow = flags as i32 & libc::AT_SYMLINK_NOFOLLOW == 0;
+                self.find_inode(directory, path, follow)?
+            }
+        };
+        let now = self.wall_time();
+        let mut requested = [Some(now); 2];
+        if times != 0 {
+            for (index, time) in requested.iter_mut().enumerate() {
+                let at = times + index * size_of::<libc::timespec>();
+                *time = match user::read::<libc::timespec>(at)?.tv_nsec {
+                    libc::UTIME_NOW => Some(now),
+                    libc::UTIME_OMIT => None,
+                    _ => Some(user::timespec(at)?),
+                };
+            }
+        }
+        if requested != [None; 2] {
+            let inode = self.files.inode(ino).ok_or(error(libc::ENOENT))?;
+            let accessed = requested[0].unwrap_or(inode.accessed);
+            let modified = requested[1].unwrap_or(inode.modified);
+            self.files.set_times(ino, accessed, modified, now);
+        }
+        Ok(0)
     }
 
     /// Simulates `statfs` and `fstatfs`.

@@ -5,6 +5,7 @@ use super::epoll::Epoll;
 use super::events::{Counter, Timer};
 use super::files::{OpenDirectory, OpenFile};
 use super::inet::{Datagrams, Listener, NewSocket};
+use super::pipes::PipeEnd;
 use super::signals::Signals;
 use super::streams::Stream;
 use super::unix::{NewUnix, UnixDatagrams, UnixListener};
@@ -41,7 +42,9 @@ pub(crate) enum Kind {
     Signals(Signals),
     /// An `epoll` instance.
     Epoll(Epoll),
-    /// An end of a pipe or a socket pair.
+    /// An end of a pipe.
+    Pipe(PipeEnd),
+    /// An end of a connection of Unix sockets.
     Stream(Stream),
     /// A TCP socket before `connect` and `listen`.
     New(NewSocket),
@@ -273,7 +276,7 @@ impl Kernel {
     }
 
     /// Closes an object to which nothing refers any more.
-    fn close_object(&mut self, id: Id) {
+    pub(super) fn close_object(&mut self, id: Id) {
         let watchers = match self.descriptors.get_mut(id) {
             Some(object) => std::mem::take(&mut object.watchers),
             None => return,
@@ -305,6 +308,7 @@ impl Kernel {
             Kind::Listener(listener) => self.close_listener(id, listener),
             Kind::New(socket) => self.inet.release_tcp(socket.local, id),
             Kind::Udp(datagrams) => self.inet.release_udp(datagrams.local, id),
+            Kind::Pipe(end) => self.close_pipe(id, &end),
             Kind::Stream(stream) => self.close_stream(&stream, true),
             Kind::NewUnix(socket) => self.close_new_unix(socket),
             Kind::UnixListener(listener) => self.close_unix_listener(listener),
@@ -369,6 +373,7 @@ impl Kernel {
                     let flags = match &object.kind {
                         Kind::File(file) => file.flags & !libc::O_NONBLOCK,
                         Kind::Directory(_) => libc::O_DIRECTORY,
+                        Kind::Pipe(end) => end.flags(),
                         _ => libc::O_RDWR,
                     };
                     Ok((flags | nonblocking) as isize)
@@ -381,6 +386,13 @@ impl Kernel {
                     }
                     Ok(0)
                 }
+                libc::F_GETPIPE_SZ | libc::F_SETPIPE_SZ => match &object.kind {
+                    Kind::Pipe(end) => {
+                        let size = (command == libc::F_SETPIPE_SZ).then_some(argument);
+                        self.pipes.capacity(end, size)
+                    }
+                    _ => Err(error(libc::EBADF)),
+                },
                 libc::F_GETFD => self.descriptors.entry(fd).map(|entry| entry.1 as isize),
                 libc::F_SETFD => self.descriptors.entry(fd).map(|entry| {
                     entry.1 = argument as i32 & libc::FD_CLOEXEC != 0;
@@ -412,6 +424,7 @@ impl Kernel {
             libc::FIONREAD => {
                 let waiting = match &object.kind {
                     Kind::Tcp(connection) => connection.readable(),
+                    Kind::Pipe(end) => self.pipes.readable(end),
                     Kind::Stream(stream) => stream.readable(),
                     Kind::Udp(datagrams) => datagrams.first_len(),
                     _ => return Step::Done(error(libc::ENOTTY)),
@@ -446,6 +459,7 @@ impl Kernel {
                 true => input,
                 false => 0,
             },
+            Kind::Pipe(end) => self.pipes.readiness(end),
             Kind::Stream(stream) => stream.readiness(self.peer_capacity(stream)),
             Kind::New(_) | Kind::NewUnix(_) => output | libc::EPOLLHUP as u32,
             Kind::UnixListener(listener) if listener.queue.is_empty() => 0,

@@ -9,6 +9,9 @@ use crate::storage::MOST_BYTES;
 /// The number of writes to a file after which the kernel writes one page to the disk by itself.
 const WRITE_BACK: usize = 32;
 
+/// `O_LARGEFILE`, which the real kernel adds to the flags of each opened path.
+pub(super) const LARGE_FILE: i32 = 0x8000;
+
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
@@ -87,11 +90,16 @@ impl Kernel {
             return Err(error(libc::EBADF));
         }
         let (ino, start) = (file.ino, at.unwrap_or(file.position));
+        let file_flags = file.flags;
         if let Some(step) = self.disk_wait(self.disk.access_nanos, attempt) {
             return Ok(step);
         }
         if self.has_bad_luck(self.disk.read_errors) {
             return Err(error(libc::EIO));
+        }
+        let is_noted = file_flags & libc::O_NOATIME == 0 && buffers.len() > 0;
+        if is_noted {
+            self.note_access(ino);
         }
         let most = self.transfer_limit(buffers.len());
         let mut count = 0;
@@ -110,6 +118,12 @@ impl Kernel {
             self.file(id)?.position = start + count as u64;
         }
         Ok(Step::Done(count as isize))
+    }
+
+    /// Sets the time of the last access to an inode.
+    fn note_access(&mut self, ino: Ino) {
+        let time = self.wall_time();
+        self.files.note_access(ino, time);
     }
 
     /// Returns the number of bytes that one call transfers: the requested number, or fewer if a short transfer is
@@ -395,6 +409,7 @@ impl Kernel {
             return Ok(self.on_image(libc::SYS_getdents64, &args, libc::ENOTDIR));
         };
         let (ino, mut read, mut last) = (directory.ino, directory.read, directory.last.clone());
+        self.note_access(ino);
         let entries = self.files.entries(ino).ok_or(error(libc::ENOENT))?;
         let after = match &last {
             Some(last) => std::ops::Bound::Excluded(last.clone()),

@@ -109,6 +109,7 @@ impl Kernel {
                 number(taken)
             }
             Kind::Timer(timer) => number(timer.take()),
+            Kind::Pipe(_) => Ok(self.read_pipe(id, buffers.len())?.map(|read| bytes(&read))),
             Kind::Stream(_) => Ok(self
                 .read_stream(id, buffers.len(), peek)?
                 .map(|read| bytes(&read))),
@@ -186,12 +187,40 @@ impl Kernel {
         if let Kind::File(_) = object.kind {
             return self.write_file(id, buffers, None, attempt);
         }
-        match self.write_once(id, buffers, to)? {
-            Some(count) => Ok(Step::Done(count)),
-            None => {
-                let until = attempt.until(|| limit_at(now, limit));
-                self.wait_for(id, nonblocking, until, attempt)
-            }
+        // A blocking write to a stream waits until all bytes are written.
+        let is_stream = matches!(object.kind, Kind::Pipe(_) | Kind::Stream(_) | Kind::Tcp(_));
+        let is_new = matches!(object.kind, Kind::New(_));
+        let total = buffers.len();
+        loop {
+            let result = match self.write_once(id, &buffers.after(attempt.sent), to) {
+                Ok(Some(count)) => {
+                    let sent = attempt.sent + count as usize;
+                    if !is_stream || nonblocking || sent >= total {
+                        return Ok(Step::Done(sent as isize));
+                    }
+                    attempt.sent = sent;
+                    continue;
+                }
+                Ok(None) => {
+                    let until = attempt.until(|| limit_at(now, limit));
+                    self.wait_for(id, nonblocking, until, attempt)
+                }
+                Err(failure) => Err(failure),
+            };
+            return match result {
+                Err(_) if attempt.sent > 0 => Ok(Step::Done(attempt.sent as isize)),
+                Err(failure)
+                    if failure == error(libc::EPIPE)
+                        && flags & libc::MSG_NOSIGNAL == 0
+                        && (is_stream || is_new) =>
+                {
+                    Ok(Step::Raise {
+                        signal: libc::SIGPIPE,
+                        result: failure,
+                    })
+                }
+                result => result,
+            };
         }
     }
 
@@ -221,6 +250,10 @@ impl Kernel {
                     self.notify(id);
                 }
                 Ok(added.then_some(8))
+            }
+            Kind::Pipe(_) => {
+                let bytes = buffers.gather(64 << 10);
+                Ok(self.write_pipe(id, &bytes)?.map(|count| count as isize))
             }
             Kind::Stream(_) => {
                 let bytes = buffers.gather(64 << 10);

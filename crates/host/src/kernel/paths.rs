@@ -3,9 +3,9 @@
 use super::attributes::Attributes;
 use super::descriptors::{Kind, Object};
 use super::devices::{self, Device};
-use super::files::{OpenDirectory, OpenFile};
+use super::files::{LARGE_FILE, OpenDirectory, OpenFile};
 use super::user::{self, Error, error};
-use super::{Kernel, Step};
+use super::{Attempt, Kernel, Step};
 use crate::filesystem::{Ino, Node, ROOT};
 use std::collections::VecDeque;
 
@@ -113,7 +113,12 @@ impl Kernel {
     }
 
     /// Returns the inode that a path in the program's memory names.
-    fn find_inode(&mut self, directory: usize, path: usize, follow: bool) -> Result<Ino, Error> {
+    pub(super) fn find_inode(
+        &mut self,
+        directory: usize,
+        path: usize,
+        follow: bool,
+    ) -> Result<Ino, Error> {
         let found = self.find(directory, &user::path(path)?, follow)?;
         let ino = found.target.ok_or(error(libc::ENOENT))?;
         if found.names_directory && self.files.entries(ino).is_none() {
@@ -168,7 +173,11 @@ impl Kernel {
         path: usize,
         flags: usize,
         mode: usize,
+        attempt: &mut Attempt,
     ) -> Result<Step, Error> {
+        if let Some(id) = attempt.opened {
+            return self.finish_open(id, flags as i32);
+        }
         let (path, flags) = (user::path(path)?, flags as i32);
         if let Some(device) = devices::device(&path) {
             let kind = devices::open(device)?;
@@ -199,7 +208,10 @@ impl Kernel {
                 self.create(&found, libc::DT_REG, mode, b"")?
             }
         };
-        self.open_file(ino, flags)
+        match self.files.inode(ino).map(|inode| &inode.node) {
+            Some(Node::Pipe) if flags & libc::O_PATH == 0 => self.open_pipe(ino, flags, attempt),
+            _ => self.open_file(ino, flags),
+        }
     }
 
     /// Checks whether an existing inode may be opened with these flags.
@@ -241,7 +253,7 @@ impl Kernel {
                         | libc::O_TRUNC
                         | libc::O_NOCTTY
                         | libc::O_CLOEXEC)
-                    | 0x8000, // O_LARGEFILE, which the real kernel adds
+                    | LARGE_FILE,
             }),
         };
         let opened = self.open(Object::new(kind), flags);
@@ -360,7 +372,7 @@ impl Kernel {
         }
     }
 
-    /// Creates a directory, a symbolic link or the name of a socket.
+    /// Creates a directory, a symbolic link, a file, or the name of a socket or a pipe.
     pub(super) fn make_node(
         &mut self,
         directory: usize,
@@ -390,6 +402,22 @@ impl Kernel {
         mode: usize,
     ) -> Result<isize, Error> {
         self.make_node(directory, &user::path(path)?, libc::DT_DIR, mode, b"")?;
+        Ok(0)
+    }
+
+    /// `mknod` of a named pipe or a file. Other types need privileges.
+    pub(super) fn mknod(
+        &mut self,
+        directory: usize,
+        path: usize,
+        mode: usize,
+    ) -> Result<isize, Error> {
+        let kind = match mode as u32 & libc::S_IFMT {
+            libc::S_IFIFO => libc::DT_FIFO,
+            0 | libc::S_IFREG => libc::DT_REG,
+            _ => return Err(error(libc::EPERM)),
+        };
+        self.make_node(directory, &user::path(path)?, kind, mode, b"")?;
         Ok(0)
     }
 
@@ -506,53 +534,6 @@ impl Kernel {
     pub(super) fn truncate(&mut self, path: usize, size: usize) -> Result<isize, Error> {
         let ino = self.find_inode(libc::AT_FDCWD as usize, path, true)?;
         self.resize(ino, size)
-    }
-
-    /// Simulates `chmod` of a path, or of a descriptor if no path is given.
-    pub(super) fn chmod(
-        &mut self,
-        directory: usize,
-        path: Option<usize>,
-        mode: usize,
-    ) -> Result<isize, Error> {
-        let ino = match path {
-            Some(path) => self.find_inode(directory, path, true)?,
-            None => self.inode_of(directory)?,
-        };
-        let time = self.wall_time();
-        self.files.set_mode(ino, mode as u32 & 0o7777, time);
-        Ok(0)
-    }
-
-    /// Simulates `utimensat`. The time of the last access is not stored.
-    pub(super) fn set_times(
-        &mut self,
-        directory: usize,
-        path: usize,
-        times: usize,
-        flags: usize,
-    ) -> Result<isize, Error> {
-        let ino = match path {
-            0 => self.inode_of(directory)?,
-            _ => {
-                let follow = flags as i32 & libc::AT_SYMLINK_NOFOLLOW == 0;
-                self.find_inode(directory, path, follow)?
-            }
-        };
-        let now = self.wall_time();
-        let modified = match times {
-            0 => now,
-            times => {
-                let at = times + size_of::<libc::timespec>();
-                match user::read::<libc::timespec>(at)?.tv_nsec {
-                    libc::UTIME_NOW => now,
-                    libc::UTIME_OMIT => return Ok(0),
-                    _ => user::timespec(at)?,
-                }
-            }
-        };
-        self.files.set_times(ino, modified, now);
-        Ok(0)
     }
 
     /// Simulates `chdir`, or `fchdir` if no path is given.

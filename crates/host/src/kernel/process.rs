@@ -65,7 +65,10 @@ impl Kernel {
         if (1..=64).contains(&signal) && self.queue_signal(signal as i32) {
             return Step::Done(0);
         }
-        Step::Raise(signal as i32)
+        Step::Raise {
+            signal: signal as i32,
+            result: 0,
+        }
     }
 }
 
@@ -87,13 +90,13 @@ pub(super) fn stop(host: &str, now: u64) {
 }
 
 /// Raises a signal in the calling thread, like `raise` and `abort`. Handlers run before this function returns.
-pub(super) fn raise(signal: i32) -> isize {
+pub(super) fn raise(signal: i32) {
     // SAFETY: the calls take no pointers.
     unsafe {
         let process = raw(libc::SYS_getpid, args([]));
         let thread = raw(libc::SYS_gettid, args([]));
         let arguments = args([process as usize, thread as usize, signal as usize]);
-        raw(libc::SYS_tgkill, arguments)
+        raw(libc::SYS_tgkill, arguments);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pipes and Unix socket pairs, which pass bytes from one end to the other within a host.
+//! Connections of Unix sockets, which pass bytes from one end to the other within a host.
 
 use super::descriptors::{Kind, Object};
 use super::unix::Address;
@@ -9,17 +9,13 @@ use std::collections::VecDeque;
 /// The maximum number of bytes that an end buffers.
 const CAPACITY: usize = 64 << 10;
 
-/// An end of a pipe or a socket pair.
+/// An end of a connection of Unix sockets.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     /// The other end.
     pub peer: Id,
     /// The received bytes.
     pub received: VecDeque<u8>,
-    /// True for an end of a pipe, false for an end of a socket pair.
-    pub is_pipe: bool,
-    pub can_read: bool,
-    pub can_write: bool,
     /// True if this end has been shut down for writing.
     pub is_shut: bool,
     /// True if the other end has been closed or shut down for writing.
@@ -37,8 +33,6 @@ impl Stream {
     pub(crate) fn socket(peer: Id, own: Address, other: Address) -> Stream {
         Stream {
             peer,
-            can_read: true,
-            can_write: true,
             names: Some([own, other]),
             ..Stream::default()
         }
@@ -56,23 +50,19 @@ impl Stream {
 
     pub(crate) fn readiness(&self, peer_capacity: usize) -> u32 {
         let mut ready = 0;
-        // At its end, a socket is readable and a pipe is not.
-        let at_end = self.peer_closed && !self.is_pipe;
-        if self.can_read && (!self.received.is_empty() || at_end) {
+        if !self.received.is_empty() || self.peer_closed {
             ready |= libc::EPOLLIN;
         }
         // A write to a closed end fails at once, so the end counts as ready.
-        if self.can_write && (peer_capacity > 0 || self.peer_deaf || self.is_shut) {
+        if peer_capacity > 0 || self.peer_deaf || self.is_shut {
             ready |= libc::EPOLLOUT;
         }
-        if self.can_read && self.peer_closed {
-            let is_over = self.is_pipe || self.is_shut || self.peer_deaf;
+        if self.peer_closed {
+            let is_over = self.is_shut || self.peer_deaf;
             ready |= if is_over { libc::EPOLLHUP } else { 0 };
-            ready |= if self.is_pipe { 0 } else { libc::EPOLLRDHUP };
+            ready |= libc::EPOLLRDHUP;
         }
-        if self.is_pipe && self.can_write && self.peer_deaf || self.error != 0 {
-            ready |= libc::EPOLLERR;
-        }
+        ready |= if self.error != 0 { libc::EPOLLERR } else { 0 };
         ready as u32
     }
 }
@@ -93,56 +83,32 @@ impl Kernel {
         }
     }
 
-    /// Creates two ends with descriptors, whose numbers are written to `out`.
-    fn stream_pair(
-        &mut self,
-        ends: [(bool, bool); 2],
-        family: i32,
-        flags: i32,
-        out: usize,
-    ) -> Result<isize, Error> {
-        let [one, other] = ends.map(|(can_read, can_write)| Stream {
-            is_pipe: !(can_read && can_write),
-            can_read,
-            can_write,
-            ..Stream::default()
-        });
-        let one_fd = self.open(Object::socket(Kind::Stream(one), family, flags), flags)?;
-        let other_fd = match self.open(Object::socket(Kind::Stream(other), family, flags), flags) {
-            Ok(fd) => fd,
+    /// Simulates `socketpair` for stream sockets.
+    pub(super) fn socket_pair(&mut self, flags: i32, out: usize) -> Result<isize, Error> {
+        let end = || Object::socket(Kind::Stream(Stream::default()), libc::AF_UNIX, flags);
+        let one = self.open(end(), flags)? as usize;
+        let other = match self.open(end(), flags) {
+            Ok(fd) => fd as usize,
             Err(error) => {
-                let _ = self.close(one_fd as usize);
+                let _ = self.close(one);
                 return Err(error);
             }
         };
-        let ids = [
-            self.descriptors.id(one_fd as usize)?,
-            self.descriptors.id(other_fd as usize)?,
-        ];
+        let ids = [self.descriptors.id(one)?, self.descriptors.id(other)?];
         for (id, peer) in [(ids[0], ids[1]), (ids[1], ids[0])] {
             if let Some(stream) = self.stream(id) {
                 stream.peer = peer;
             }
         }
-        user::write(out, [one_fd as i32, other_fd as i32])?;
+        user::write(out, [one as i32, other as i32])?;
         Ok(0)
-    }
-
-    /// Simulates `pipe2`.
-    pub(super) fn pipe(&mut self, out: usize, flags: usize) -> Result<isize, Error> {
-        self.stream_pair([(true, false), (false, true)], 0, flags as i32, out)
-    }
-
-    /// Simulates `socketpair` for stream sockets.
-    pub(super) fn socket_pair(&mut self, flags: i32, out: usize) -> Result<isize, Error> {
-        self.stream_pair([(true, true); 2], libc::AF_UNIX, flags, out)
     }
 
     /// Closes an end to which nothing refers any more. The other end of a socket is reset if data was not read, or if
     /// the connection was never accepted.
     pub(super) fn close_stream(&mut self, end: &Stream, was_accepted: bool) {
         let peer = end.peer;
-        let is_reset = !end.is_pipe && !end.received.is_empty() || !was_accepted;
+        let is_reset = !end.received.is_empty() || !was_accepted;
         if let Some(stream) = self.stream(peer) {
             if is_reset {
                 stream.error = libc::ECONNRESET;
@@ -181,9 +147,6 @@ impl Kernel {
         peek: bool,
     ) -> Result<Option<Vec<u8>>, Error> {
         let stream = self.stream(id).ok_or(error(libc::EBADF))?;
-        if !stream.can_read {
-            return Err(error(libc::EBADF));
-        }
         if stream.received.is_empty() && stream.error != 0 {
             return Err(error(std::mem::take(&mut stream.error)));
         }
@@ -203,13 +166,6 @@ impl Kernel {
     /// Writes to an end, and returns the number of bytes that fit; `None` if the write has to wait.
     pub(super) fn write_stream(&mut self, id: Id, bytes: &[u8]) -> Result<Option<usize>, Error> {
         let stream = self.stream(id).ok_or(error(libc::EBADF))?;
-        if !stream.can_write {
-            return Err(error(if stream.can_read {
-                libc::EPIPE
-            } else {
-                libc::EBADF
-            }));
-        }
         if stream.peer_deaf || stream.is_shut {
             return Err(error(libc::EPIPE));
         }

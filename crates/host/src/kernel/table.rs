@@ -31,7 +31,7 @@ pub(super) fn serve(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut
         .or_else(|| waiting(kernel, number, args, attempt))
         .or_else(|| file(kernel, number, args, attempt))
         .or_else(|| descriptor(kernel, number, args))
-        .or_else(|| path(kernel, number, args))
+        .or_else(|| path(kernel, number, args, attempt))
         .or_else(|| system(kernel, number, args));
     match served {
         Some(Ok(step)) => step,
@@ -206,16 +206,21 @@ fn file(
 }
 
 /// Serves calls with paths.
-fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<CallResult> {
+fn path(
+    kernel: &mut Kernel,
+    number: i64,
+    args: &Args,
+    attempt: &mut Attempt,
+) -> Option<CallResult> {
     const HERE: usize = libc::AT_FDCWD as usize;
     const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
     let [a, b, c, d, ..] = *args;
     Some(match number {
-        libc::SYS_open => kernel.open_path(HERE, a, b, c),
-        libc::SYS_openat => kernel.open_path(a, b, c, d),
+        libc::SYS_open => kernel.open_path(HERE, a, b, c, attempt),
+        libc::SYS_openat => kernel.open_path(a, b, c, d, attempt),
         libc::SYS_creat => {
             let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
-            kernel.open_path(HERE, a, flags as usize, b)
+            kernel.open_path(HERE, a, flags as usize, b, attempt)
         }
         libc::SYS_stat => done(kernel.stat(HERE, a, b, 0)),
         libc::SYS_lstat => done(kernel.stat(HERE, a, b, NO_FOLLOW)),
@@ -226,6 +231,8 @@ fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<CallResult> {
         libc::SYS_faccessat | libc::SYS_faccessat2 => done(kernel.access(a, b, c)),
         libc::SYS_readlink => done(kernel.readlink(HERE, a, b, c)),
         libc::SYS_readlinkat => done(kernel.readlink(a, b, c, d)),
+        libc::SYS_mknod => done(kernel.mknod(HERE, a, b)),
+        libc::SYS_mknodat => done(kernel.mknod(a, b, c)),
         libc::SYS_mkdir => done(kernel.mkdir(HERE, a, b)),
         libc::SYS_mkdirat => done(kernel.mkdir(a, b, c)),
         libc::SYS_unlink => done(kernel.unlink(HERE, a, false)),

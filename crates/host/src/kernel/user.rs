@@ -98,6 +98,16 @@ impl Buffers {
         self.0.iter().map(|&(_, length)| length).sum()
     }
 
+    /// Returns the buffers without their first `count` bytes.
+    pub(crate) fn after(&self, mut count: usize) -> Buffers {
+        let rest = self.0.iter().map(|&(address, length)| {
+            let skipped = count.min(length);
+            count -= skipped;
+            (address + skipped, length - skipped)
+        });
+        Buffers(rest.collect())
+    }
+
     /// Copies the contents of the buffers, at most `most` bytes.
     pub(crate) fn gather(&self, most: usize) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len().min(most));
