@@ -105,6 +105,8 @@ pub struct FaultAt {
     /// The host whose wall clock is stepped, and by how much.
     pub clock_forward: Option<(String, Span)>,
     pub clock_back: Option<(String, Span)>,
+    /// The host whose clocks run at another speed, and by how many millionths they are faster.
+    pub clock_rate: Option<(String, i32)>,
     /// The host on which look-ups of names fail until `names_work`.
     pub names_fail: Option<String>,
     pub names_work: Option<String>,

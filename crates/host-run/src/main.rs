@@ -288,6 +288,9 @@ fn fault(
             faults.push((format!("{what} {name}"), make(&find(name)?, by.0)));
         }
     }
+    if let Some((name, rate)) = &entry.clock_rate {
+        faults.push(Fault::clock_rate(&find(name)?, *rate));
+    }
     if let Some([one, other]) = &entry.partition {
         let name = format!("partition {} from {}", one.join(", "), other.join(", "));
         faults.push((name, Fault::partition(&group(one)?, &group(other)?)));
@@ -303,8 +306,8 @@ fn fault(
     match (faults.pop(), faults.is_empty()) {
         (Some(fault), true) => Ok(fault),
         _ => Err(SimError::Settings(
-            "a fault is one of kill, power_loss, start, terminate, pause, resume, clock_forward, clock_back, names_fail, \
-             names_work, partition, partition_one_way and heal"
+            "a fault is one of kill, power_loss, start, terminate, pause, resume, clock_forward, clock_back, clock_rate, \
+             names_fail, names_work, partition, partition_one_way and heal"
                 .to_string(),
         )),
     }

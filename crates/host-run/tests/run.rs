@@ -84,6 +84,7 @@ fn a_file_steps_a_clock_and_pauses_a_program() {
         [[host]]\nname = 'ahead'\nrun = ['/usr/bin/date', '+%Y']\n\
         [[host]]\nname = 'paused'\nrun = ['/usr/bin/sleep', '1']\n\
         [[fault]]\nat = '0s'\nclock_forward = ['ahead', '8784h']\n\
+        [[fault]]\nat = '0s'\nclock_rate = ['paused', 100]\n\
         [[fault]]\nat = '500ms'\npause = 'paused'\n\
         [[fault]]\nat = '600ms'\nnames_fail = 'paused'\n\
         [[fault]]\nat = '9s'\nnames_work = 'paused'\n\

@@ -177,7 +177,7 @@ impl Actor<Wire> for Native {
                 body: Wire::Setting(setting),
                 ..
             } => {
-                self.settings.change(setting);
+                self.settings.change(setting, cx.now().as_nanos());
                 if let Some(net) = &self.net {
                     net.set_names(self.settings.has_names);
                 }

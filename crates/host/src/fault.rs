@@ -13,7 +13,7 @@ use std::time::Duration;
 /// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost | unsynced data is lost |
 /// | [`partition`](Fault::partition) | runs | silent until it heals or a time-out | stays | stay |
 /// | [`pause`](Fault::pause) | stands still until it is resumed | open, not served | stays | stay |
-/// | [`clock_forward`](Fault::clock_forward), [`clock_back`](Fault::clock_back) | runs | stay | stays | stay |
+/// | [`clock_forward`](Fault::clock_forward), [`clock_back`](Fault::clock_back), [`clock_rate`](Fault::clock_rate) | runs | stay | stays | stay |
 /// | [`names_fail`](Fault::names_fail) | runs | stay; new ones by name fail | stays | stay |
 /// | [`signal`](Fault::signal) | runs its handler, or ends | depend on the program | depends on the program | stay |
 /// | [`disk`](Fault::disk) | runs | stay | stays | depend on the settings |
@@ -93,6 +93,14 @@ impl Fault {
     /// Steps the wall clock of a host back, also for later programs of the host. The monotonic clock does not change.
     pub fn clock_back(host: &HostId, by: Duration) -> Fault {
         Fault(Kind::Setting(*host, Setting::Clock(-nanos(by))))
+    }
+
+    /// Sets the speed of all clocks of a program, also of later programs of the host: a second of virtual time lasts
+    /// `1 + rate / 1,000,000` seconds of the host. Quartz clocks differ by up to 100 millionths; a larger rate shows
+    /// sooner what a drift does, for example to leases. A rate of 0 ends the drift, but the host stays ahead or behind.
+    /// Rates below -999,999 count as -999,999. The fault has no effect on hosts that are actors.
+    pub fn clock_rate(host: &HostId, rate: i32) -> Fault {
+        Fault(Kind::Setting(*host, Setting::Rate(rate)))
     }
 
     /// Fails all look-ups of names on a host with a temporary failure (`EAI_AGAIN`), as if the host's name server did

@@ -40,6 +40,7 @@ pub(crate) mod user;
 use crate::calls::Call;
 use crate::channel::{Channel, Command, Ending};
 use crate::disk::Disk;
+use crate::drift::Drift;
 use crate::filesystem::{FileSystem, Ino, ROOT};
 use crate::packet::{Packet, Reader};
 use crate::raw::{Args, args, raw};
@@ -128,7 +129,11 @@ impl Attempt {
 pub(crate) struct Kernel {
     pub world: &'static World,
     pub host: usize,
+    /// The time that the host's clocks count, in nanoseconds.
     pub now: u64,
+    /// Virtual time in nanoseconds.
+    time: u64,
+    drift: Drift,
     channel: Channel,
     random: Random,
     scheduler: threads::Scheduler,
@@ -328,6 +333,8 @@ impl Kernel {
             world,
             host,
             now,
+            time: now,
+            drift: Drift::default(),
             channel,
             scheduler: threads::Scheduler::default(),
             descriptors: descriptors::Descriptors::new(),
@@ -372,6 +379,8 @@ impl Kernel {
     /// computed again.
     fn change_settings(&mut self, settings: Settings) {
         self.disk = settings.disk;
+        self.drift = settings.drift;
+        self.now = self.drift.local(self.time);
         self.has_names = settings.has_names;
         if clock::set_wall(settings.wall) {
             self.scheduler.wake_timed();
@@ -387,7 +396,7 @@ impl Kernel {
             _ => return,
         };
         let call = Call {
-            time: self.now,
+            time: self.time,
             thread: current_thread().unwrap_or(0),
             number,
             args: [args[0], args[1], args[2]],
@@ -404,10 +413,10 @@ impl Kernel {
         let Some((host, time)) = self.world.debug.stop else {
             return;
         };
-        if host == self.host && self.now >= time && !std::mem::replace(&mut self.has_stopped, true)
+        if host == self.host && self.time >= time && !std::mem::replace(&mut self.has_stopped, true)
         {
             let name = &self.world.hosts[host].name;
-            process::stop(name, self.now);
+            process::stop(name, self.time);
         }
     }
 
@@ -422,7 +431,7 @@ impl Kernel {
     pub(crate) fn log(&mut self, stream: u8, bytes: &[u8]) {
         let thread = current_thread().unwrap_or(0);
         for part in bytes.chunks(64 << 10) {
-            crate::log::write_record(self.now, thread as u32, stream, part, |record| {
+            crate::log::write_record(self.time, thread as u32, stream, part, |record| {
                 self.channel.write_log(record);
             });
         }
@@ -489,7 +498,12 @@ pub(crate) fn next_thread() -> usize {
             kernel.check_deadlock(next);
             let switches = kernel.scheduler.switches;
             let channel = kernel.channel.other_side();
-            channel.done(next, kernel.calls, switches, kernel.trace);
+            channel.done(
+                kernel.drift.virtual_at(next),
+                kernel.calls,
+                switches,
+                kernel.trace,
+            );
             channel
         });
         serve(channel.wait());
@@ -499,7 +513,8 @@ pub(crate) fn next_thread() -> usize {
 /// Serves a command.
 fn serve((command, time, input): (Command, u64, Vec<u8>)) {
     with(|kernel| {
-        kernel.now = kernel.now.max(time);
+        kernel.time = kernel.time.max(time);
+        kernel.now = kernel.drift.local(kernel.time);
         nested::set_time(kernel.now);
         kernel.stop_for_debugger();
         match command {

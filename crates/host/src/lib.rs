@@ -51,6 +51,7 @@ mod channel;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod debug;
 mod disk;
+mod drift;
 mod error;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod executable;

@@ -64,7 +64,7 @@ impl Actor<Wire> for Machine {
                 body: Wire::Setting(setting),
                 ..
             } => {
-                self.settings.change(setting);
+                self.settings.change(setting, cx.now().as_nanos());
                 self.step(cx, Command::Settings, &self.settings.to_bytes());
             }
             Event::Message {

@@ -96,7 +96,7 @@ impl World {
     pub(crate) fn settings_of(&self, host: usize) -> Settings {
         let mut settings = Settings::new(self.disk);
         let own = self.settings.iter().filter(|(of, _)| *of == host);
-        own.for_each(|(_, setting)| settings.change(*setting));
+        own.for_each(|(_, setting)| settings.change(*setting, 0));
         settings
     }
 

@@ -228,6 +228,64 @@ fn a_clock_is_ahead_and_is_stepped(sim: &mut Sim) -> Result<(), SimError> {
     Ok(())
 }
 
+/// Prints the milliseconds of its own monotonic clock that three kinds of waits took.
+fn waits() {
+    let started = Instant::now();
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
+    std::thread::sleep(secs(10));
+    println!("slept {}", started.elapsed().as_millis());
+    receiver.recv_timeout(secs(10)).unwrap_err();
+    println!("waited {}", started.elapsed().as_millis());
+    drop(sender);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime
+        .unwrap()
+        .block_on(async { tokio::time::sleep(secs(10)).await });
+    println!("timer {}", started.elapsed().as_millis() / 10);
+}
+
+/// A clock that is ten percent faster ends waits sooner, while the program sees their full length.
+// Guarantee: host-12.
+#[corsair_host::test(seeds = 2, deterministic = true)]
+fn clocks_run_at_different_speeds(sim: &mut Sim) -> Result<(), SimError> {
+    let fast = sim.host("fast", waits);
+    let slow = sim.host("slow", waits);
+    sim.at(Duration::ZERO, Fault::clock_rate(&fast, 250_000));
+    sim.at(Duration::ZERO, Fault::clock_rate(&slow, -500_000));
+    // The drift stays while the program is started again, and ends in the middle of a wait.
+    sim.at(secs(100), Fault::start(&fast));
+    sim.at(secs(104), Fault::clock_rate(&fast, 0));
+    sim.run_until(secs(200))?;
+    let seen = |host: usize| -> Vec<(u64, String)> {
+        let lines = sim.lines().into_iter().filter(|line| line.host == host);
+        let line = lines.map(|line| (line.time.as_nanos() / 100_000_000, line.text));
+        line.collect()
+    };
+    let expected = |lines: [(u64, &str); 3]| lines.map(|(time, text)| (time, text.to_string()));
+    let own = [
+        (80, "slept 10000"),
+        (160, "waited 20000"),
+        (240, "timer 3000"),
+    ];
+    assert_eq!(seen(0)[..3], expected(own), "{}", sim.log());
+    // Four seconds at the higher speed are five of the program, which sleeps for another five.
+    let again = [
+        (1_090, "slept 10000"),
+        (1_190, "waited 20000"),
+        (1_290, "timer 3000"),
+    ];
+    assert_eq!(seen(0)[3..], expected(again), "{}", sim.log());
+    let own = [
+        (200, "slept 10000"),
+        (400, "waited 20000"),
+        (600, "timer 3000"),
+    ];
+    assert_eq!(seen(1), expected(own), "{}", sim.log());
+    Ok(())
+}
+
 /// Waits for an absolute time of the wall clock, by a timer descriptor and by a sleep.
 fn alarm(by_descriptor: bool) {
     let until = libc::timespec {
