@@ -5,7 +5,7 @@
 #   ci/production.sh                     all steps
 #   ci/production.sh rules nginx         only these: units rules nginx haproxy caddy operate
 #
-# Needs Debian's nginx, haproxy, caddy, prometheus, nats-server, logrotate, systemd and Python with venv. What is missing is
+# Needs Debian's nginx, haproxy, caddy, prometheus, logrotate, systemd and Python with venv. What is missing is
 # installed, if that can be done; otherwise this script says what it leaves out. Takes about two minutes once built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -54,7 +54,6 @@ step_rules() {
 proxy() {
     need "$1" || return 0
     packages || return 0
-    need nats-server || return 0
     timeout 300 "$python" ci/production/proxy.py "$1" "$target/debug" "$deploy/proxy"
 }
 
@@ -65,7 +64,6 @@ step_caddy() { proxy caddy; }
 # Backups, a lost node, rotation of logs and a certificate, a rollback.
 step_operate() {
     packages || return 0
-    need nats-server || return 0
     need logrotate || return 0
     timeout 300 "$python" ci/production/operate.py "$target/debug" "$deploy"
 }

@@ -185,7 +185,7 @@ step_units() {
         sed "s|/usr/local/bin|$root/usr/local/bin|" "$unit" >"$root/etc/systemd/system/${unit##*/}"
         verify "$root/etc/systemd/system/${unit##*/}"
     done
-    for unit in corsair-courier-nats corsair-stream-token; do
+    for unit in corsair-courier-cluster corsair-stream-token; do
         local service=$root/etc/systemd/system/${unit%-*}.service
         mkdir "$service.d"
         sed "s|/usr/local/bin|$root/usr/local/bin|" "examples/deploy/$unit.conf" >"$service.d/${unit##*-}.conf"

@@ -7,7 +7,7 @@
 #   ci/test.sh package    must be asked for: whether the libraries can be published, asks the registry
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh cluster    must be asked for: runs over processes of mpirun, which it installs, and kills and stops
-#   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
+#   ci/test.sh courier    must be asked for: nodes that are killed
 #   ci/test.sh checkpoint must be asked for: kills runs 100 times and resumes them
 #   ci/test.sh book       must be asked for: the book, which installs mdBook
 #   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI

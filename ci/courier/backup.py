@@ -4,21 +4,20 @@
 First a backup is made while users post and others listen, restored into another directory, and compared with
 what was acknowledged before it was asked for. Then a node that keeps few messages and is compacted again and
 again is looked at: everything that is to be kept is there, in order, and its file does not grow. Last, a node
-joins another on a NATS server from a backup instead of the first entry, while posts continue.
+joins a cluster while posts continue.
 
     backup.py PROGRAM
 """
 
 import asyncio
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import websockets
-from service import Client, nats_server, node
+from service import Client, cluster, node, settled
 
 FLAGS = ["--rate", "100000", "--strangers", "100000", "--fanout", "1000000", "--password-memory", "8"]
 PAIRS = 6
@@ -200,40 +199,29 @@ async def kept(program, directory):
 
 
 async def joined(program, directory):
-    if not shutil.which("nats-server"):
-        print("left out: a node that joins from a backup (apt-get install nats-server)")
-        return
-    key = directory / "nodes.key"
-    key.write_text("the key of nodes that join")
-    nats = nats_server(directory / "nats")
-    flags = [*FLAGS, "--nats-stream", "JOINED"]
-    nodes = []
+    directory = directory / "joined"
+    directory.mkdir()
+    nodes = await cluster(program, directory, 3, FLAGS)
     try:
-        await nats.ready()
-        nodes.append(node(program, directory / "first", nats, key, flags))
-        await nodes[0].ready()
         load = Load(nodes[0])
         await load.prepare()
         posting, listening = load.start()
         await asyncio.sleep(3)
-        code, said = await ask(program, "backup", "--data", directory / "first", "--to", directory / "joining")
-        assert code == 0, said
-        code, said = await ask(program, "restore", "--from", directory / "joining", "--data", directory / "second")
-        assert code == 0, said
-        nodes.append(node(program, directory / "second", nats, key, flags))
-        await nodes[1].ready()
+        nodes.append(node(program, directory / "fourth", nodes[0], directory / "cluster.key", FLAGS))
+        await nodes[3].ready()
+        await settled(program, directory / "node0", 4)
         await asyncio.sleep(2)
         load.over = True
         await asyncio.gather(*posting)
         for room, _, mary in load.rooms:
-            here, there = [await history(one, room, mary) for one in nodes]
+            here, there = [await history(one, room, mary) for one in (nodes[0], nodes[3])]
             assert here == there and len(here) == load.acknowledged[room], (room, len(here), len(there))
         for listener in listening:
             assert not listener.done(), listener.result()
             listener.cancel()
-        print(f"a node has joined from a backup among {sum(load.acknowledged.values())} posts")
+        print(f"a node has joined among {sum(load.acknowledged.values())} posts")
     finally:
-        for process in [*nodes, nats]:
+        for process in nodes:
             process.kill()
 
 

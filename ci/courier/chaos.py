@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nodes, and with --nodes 3 their NATS server, are killed under the load of a client that shares no
+"""Nodes, alone or as members of a cluster, are killed under the load of a client that shares no
 code with the service (aiohttp and websockets). Nothing that was acknowledged may be lost, nothing may
 come that was not posted, and every conversation comes in its order.
 
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import websockets
-from service import Client, nats_server, node
+from service import Client, cluster, node
 
 USERS, ROOMS = 30, 12
 FLAGS = ["--rate", "100000", "--strangers", "100000", "--fanout", "1000000", "--password-memory", "8"]
@@ -119,39 +119,29 @@ async def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         directory = Path(directory)
-        nats = key = None
         if arguments.nodes > 1:
-            key = directory / "nodes.key"
-            key.write_text("the key of nodes that are killed")
-            nats = nats_server(directory / "nats")
-            await nats.ready()
-        nodes = [
-            node(arguments.program, directory / f"node{number}", nats, key, FLAGS)
-            for number in range(arguments.nodes)
-        ]
+            nodes = await cluster(arguments.program, directory, arguments.nodes, FLAGS)
+        else:
+            nodes = [node(arguments.program, directory / "node", flags=FLAGS)]
+            await nodes[0].ready()
         try:
-            for one in nodes:
-                await one.ready()
-            failed = await attack(nodes, nats, arguments.kills)
+            failed = await attack(nodes, arguments.kills)
         finally:
-            for process in nodes + ([nats] if nats else []):
+            for process in nodes:
                 process.kill()
     sys.exit(failed)
 
 
-async def attack(nodes, nats, kills):
+async def attack(nodes, kills):
     load = Load(nodes)
     await load.prepare()
     posters = [
         asyncio.create_task(load.post(room, members, user)) for room, members in load.rooms for user in members[:2]
     ]
     listeners = [asyncio.create_task(load.listen(user)) for user in range(USERS)]
-    killed = {"node": 0, "nats": 0}
-    for turn in range(kills):
+    for _ in range(kills):
         await asyncio.sleep(random.uniform(0.3, 1.2))
-        server = nats is not None and turn % 4 == 3
-        victim = nats if server else random.choice(nodes)
-        killed["nats" if server else "node"] += 1
+        victim = random.choice(nodes)
         victim.kill()
         await asyncio.sleep(random.uniform(0, 0.5))
         victim.start()
@@ -168,7 +158,7 @@ async def attack(nodes, nats, kills):
         listener.cancel()
     await asyncio.gather(*listeners, return_exceptions=True)
     print(
-        f"{len(nodes)} nodes, killed {killed}: acknowledged {len(load.acknowledged)}, delivered {delivered}, "
+        f"{len(nodes)} nodes, killed {kills} times: acknowledged {len(load.acknowledged)}, delivered {delivered}, "
         f"again {load.again}, lost {lost}, phantom {phantom}, wrong {len(load.wrong)}"
     )
     for wrong in load.wrong[:10]:

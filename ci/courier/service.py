@@ -1,9 +1,8 @@
-"""Nodes and a NATS server in processes of their own, and an HTTP client that is not corsair's."""
+"""Nodes in processes of their own, and an HTTP client that is not corsair's."""
 
 import asyncio
 import json
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -50,18 +49,41 @@ class Process:
         raise SystemExit(f"{self.arguments[0]} does not start")
 
 
-def node(program, data, nats=None, key=None, flags=(), stderr=subprocess.DEVNULL):
+def node(program, data, first=None, key=None, flags=(), stderr=subprocess.DEVNULL):
+    """A node alone, or with a key a member of a cluster: its first one, or one that joins the first one."""
     port = free_port()
     arguments = [program, "serve", "--listen", f"127.0.0.1:{port}", "--data", str(data), *flags]
-    if nats:
-        arguments += ["--nats", f"nats://127.0.0.1:{nats.port}", "--nats-key", str(key)]
+    if key:
+        arguments += ["--cluster-key", str(key)]
+    if first:
+        arguments += ["--join", f"127.0.0.1:{first.port}"]
     return Process(arguments, port, stderr)
 
 
-def nats_server(data):
-    program = shutil.which("nats-server") or "/usr/sbin/nats-server"
-    port = free_port()
-    return Process([program, "-js", "-a", "127.0.0.1", "-p", str(port), "-sd", str(data)], port)
+async def cluster(program, directory, count, flags=(), stderr=subprocess.DEVNULL):
+    """The nodes of a cluster, with a vote each."""
+    key = directory / "cluster.key"
+    key.write_text("the key that the nodes of a test share")
+    nodes = []
+    for number in range(count):
+        nodes.append(node(program, directory / f"node{number}", nodes[0] if nodes else None, key, flags, stderr))
+        await nodes[-1].ready()
+    await settled(program, directory / "node0", count)
+    return nodes
+
+
+def members(program, data):
+    listed = subprocess.run([program, "members", "--data", str(data)], capture_output=True, text=True, check=True)
+    return json.loads(listed.stdout)["members"]
+
+
+async def settled(program, data, count):
+    """Waits until the cluster has this number of members, all of which can vote."""
+    for _ in range(PATIENCE * 20):
+        if [member["voter"] for member in members(program, data)] == [True] * count:
+            return
+        await asyncio.sleep(0.05)
+    raise SystemExit(f"the cluster has {members(program, data)}, not {count} voters")
 
 
 class Refused(Exception):

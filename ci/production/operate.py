@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""What the guide tells operators to do, done: the commands of the units start, one of several nodes is lost and comes back from a
-backup and from nothing, and logs are rotated without a lost line.
+"""What the guide tells operators to do, done: the commands of the units start, one of several nodes is lost and replaced, and logs are rotated without a lost line.
 
     operate.py PROGRAMS DEPLOY
 """
@@ -18,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "courier"))
 
 import aiohttp
-from service import Client, Process, free_port, nats_server, node
+from service import Client, Process, cluster, free_port, members, node, settled
 
 FLAGS = ["--rate", "100000", "--strangers", "100000", "--fanout", "1000000", "--password-memory", "8"]
 
@@ -32,20 +31,16 @@ async def units(programs, deploy, directory):
     """The command line of each service unit, and of the drop-in, starts its service."""
     secrets = directory / "secrets"
     secrets.mkdir()
-    (secrets / "nodes.key").write_text("the key of the nodes")
-    (secrets / "nats.creds").write_text("corsair:secret")
+    (secrets / "cluster.key").write_text("the key of the nodes")
     (secrets / "token").write_text("open sesame")
-    nats = nats_server(directory / "nats-of-units")
-    await nats.ready()
     replaced = {
         "/usr/local/bin": str(programs),
         "/var/lib": str(directory / "lib"),
         "${CREDENTIALS_DIRECTORY}": str(secrets),
-        "nats.example:4222": f"localhost:{nats.port}",
         "\\\n": " ",
     }
     (directory / "lib").mkdir(exist_ok=True)
-    courier = ["corsair-courier.service", "corsair-courier-nats.conf"]
+    courier = ["corsair-courier.service", "corsair-courier-cluster.conf"]
     stream = ["corsair-stream.service", "corsair-stream-token.conf"]
     for unit, ready in [*((unit, "/readyz") for unit in courier), *((unit, "/ping") for unit in stream)]:
         text = (deploy / unit).read_text()
@@ -65,7 +60,6 @@ async def units(programs, deploy, directory):
             assert service.child.wait() == 0, unit
         shutil.rmtree(directory / "lib")
         (directory / "lib").mkdir()
-    nats.kill()
     print("the commands of the units start and stop")
 
 
@@ -95,51 +89,37 @@ def run(*arguments):
 
 
 async def lost_node(programs, directory):
-    """One of two nodes loses its disk while the other serves; also after the stream has been trimmed."""
-    program = programs / "corsair-courier"
-    key = directory / "nodes.key"
-    key.write_text("the key of the nodes")
-    nats = nats_server(directory / "nats")
-    flags = [*FLAGS, "--nats-snapshot", "400"]
-    nodes = []
+    """One of three nodes loses its disk while the others serve, and is replaced."""
+    program = str(programs / "corsair-courier")
+    nodes = await cluster(program, directory, 3, FLAGS)
     try:
-        await nats.ready()
-        for name in "ab":
-            nodes.append(node(program, directory / name, nats, key, flags))
-        for each in nodes:
-            await each.ready()
         client = Client(nodes)
         one, other, path = await client.two_in_a_conversation()
         await client.close()
         acknowledged, over = [], asyncio.Event()
         posting = asyncio.create_task(posts([nodes[0]], path, one["token"], over, acknowledged))
-        await asyncio.sleep(1)
-        run(program, "backup", "--data", directory / "b", "--to", directory / "b.backup")
-        for restored in (True, False):
-            # Snapshots are stored, and what is before them leaves the stream.
-            goal = len(acknowledged) + 1500
-            while len(acknowledged) < goal:
-                await asyncio.sleep(0.1)
-            nodes[1].kill()
-            shutil.rmtree(directory / "b")
-            (directory / "b").mkdir()
-            before = len(acknowledged)
-            await asyncio.sleep(0.5)
-            assert len(acknowledged) > before, "the other node serves alone"
-            if restored:
-                run(program, "restore", "--from", directory / "b.backup", "--data", directory / "b")
-            nodes[1].start()
-            await nodes[1].ready()
-            known = len(acknowledged)
-            there = await history(nodes[1], path, other["token"])
-            assert there[:known] == acknowledged[:known], (len(there), known)
+        await asyncio.sleep(2)
+        nodes[2].kill()
+        shutil.rmtree(directory / "node2")
+        before = len(acknowledged)
+        await asyncio.sleep(4)
+        assert len(acknowledged) > before, "the other nodes serve"
+        listed = members(program, directory / "node0")
+        lost = next(member for member in listed if member["address"].endswith(f":{nodes[2].port}"))
+        run(program, "remove", "--data", directory / "node0", "--node", lost["id"])
+        nodes[2].start()
+        await nodes[2].ready()
+        await settled(program, directory / "node0", 3)
+        known = len(acknowledged)
+        there = await history(nodes[2], path, other["token"])
+        assert there[:known] == acknowledged[:known], (len(there), known)
         over.set()
         await posting
         for each in nodes:
             assert await history(each, path, other["token"]) == acknowledged
-        print(f"a node has come back twice among {len(acknowledged)} posts, from a backup and from nothing")
+        print(f"a node was replaced among {len(acknowledged)} posts")
     finally:
-        for process in [*nodes, nats]:
+        for process in nodes:
             process.kill()
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "courier"))
 
 import aiohttp
 import websockets
-from service import Process, free_port, nats_server, node
+from service import Process, cluster, free_port, node
 
 TOKEN = "the token of streams"
 # The time-outs of the configurations, as they are here. Nodes ping every second instead of every 20.
@@ -243,17 +243,11 @@ async def main():
         running = []
         try:
             log = directory / "courier.log"
-            nats = key = None
+            program = str(programs / "corsair-courier")
             if kind == "haproxy":
-                key = directory / "nodes.key"
-                key.write_text("the key of the nodes")
-                nats = nats_server(directory / "nats")
-                running.append(nats)
-                await nats.ready()
-            nodes = [
-                node(programs / "corsair-courier", directory / f"data{at}", nats, key, FLAGS, log.open("a"))
-                for at in range(2 if nats else 1)
-            ]
+                nodes = await cluster(program, directory, 3, FLAGS, log.open("a"))
+            else:
+                nodes = [node(program, directory / "data", flags=FLAGS, stderr=log.open("a"))]
             running += nodes
             port = free_port()
             stream = Process([str(programs / "corsair-stream"), "serve", "--addr", f"127.0.0.1:{port}", "--token", TOKEN], port)

@@ -1,6 +1,6 @@
 //! Requests that the owner of the data sends to a running node, over a socket in the data directory.
 //!
-//! Each side sends one line: the client `backup PATH` or `compact`, and the node `ok …` or `error …`.
+//! Each side sends one line: the client a [`Request`], and the node `ok …` or `error …`.
 
 use crate::backup::BackupError;
 use crate::inner::Inner;
@@ -15,6 +15,21 @@ const SOCKET: &str = "control.sock";
 pub(crate) enum Request {
     Backup(PathBuf),
     Compact,
+    Members(MemberRequest),
+}
+
+/// A request about the members of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemberRequest {
+    /// Returns the members, as a line of JSON.
+    List,
+    /// Removes the member with this id.
+    Remove(u64),
+    /// Removes this node.
+    Leave,
+    /// Moves the leadership to the member with this id, or to the most advanced other member.
+    Transfer(Option<u64>),
 }
 
 impl Request {
@@ -22,13 +37,27 @@ impl Request {
         match self {
             Request::Backup(path) => path.to_str().map(|path| format!("backup {path}")),
             Request::Compact => Some("compact".to_owned()),
+            Request::Members(MemberRequest::List) => Some("members".to_owned()),
+            Request::Members(MemberRequest::Remove(id)) => Some(format!("remove {id:016x}")),
+            Request::Members(MemberRequest::Leave) => Some("leave".to_owned()),
+            Request::Members(MemberRequest::Transfer(None)) => Some("transfer".to_owned()),
+            Request::Members(MemberRequest::Transfer(Some(id))) => {
+                Some(format!("transfer {id:016x}"))
+            }
         }
     }
 
     fn parse(line: &str) -> Option<Request> {
         match line.split_once(' ') {
             Some(("backup", path)) => Some(Request::Backup(path.into())),
+            Some(("remove", id)) => Some(Request::Members(MemberRequest::Remove(number(id)?))),
+            Some(("transfer", id)) => {
+                Some(Request::Members(MemberRequest::Transfer(Some(number(id)?))))
+            }
             None if line == "compact" => Some(Request::Compact),
+            None if line == "members" => Some(Request::Members(MemberRequest::List)),
+            None if line == "leave" => Some(Request::Members(MemberRequest::Leave)),
+            None if line == "transfer" => Some(Request::Members(MemberRequest::Transfer(None))),
             _ => None,
         }
     }
@@ -41,8 +70,20 @@ impl Request {
                 let (before, after) = node.compact().await?;
                 Ok(format!("{before} {after}"))
             }
+            Request::Members(request) => {
+                let Some(cluster) = &node.cluster else {
+                    let reason = "this node is not a member of a cluster";
+                    return Err(BackupError::Refused(reason.to_owned()));
+                };
+                let served = cluster.serve_request(request).await;
+                served.map_err(BackupError::Refused)
+            }
         }
     }
+}
+
+fn number(id: &str) -> Option<u64> {
+    u64::from_str_radix(id, 16).ok()
 }
 
 #[cfg(unix)]

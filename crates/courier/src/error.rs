@@ -46,7 +46,7 @@ pub enum StartError {
     },
     /// The log of the index is missing, or was replaced by another one.
     #[error(
-        "{} belongs to another log, which may contain messages that exist nowhere else: restore that log (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
+        "{} belongs to another log, which may contain messages that exist nowhere else: restore that log (the directory `log` or `cluster` beside it), or use another directory; data of a version with NATS are moved with that version's `export`", path.display()
     )]
     OtherLog {
         /// The path of the index.
@@ -103,22 +103,6 @@ pub enum StartError {
         /// The error of the operating system.
         #[source]
         source: io::Error,
-    },
-    /// The credentials for the NATS server are invalid.
-    #[error("cannot use {}: {reason}", path.display())]
-    Credentials {
-        /// The path of the file with the credentials.
-        path: PathBuf,
-        /// The reason why the credentials are invalid.
-        reason: String,
-    },
-    /// The NATS server cannot be used.
-    #[error("cannot use the NATS server {url}: {reason}")]
-    Nats {
-        /// The server's address, without credentials.
-        url: String,
-        /// The cause, and what to do about it.
-        reason: String,
     },
 }
 

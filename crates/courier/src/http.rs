@@ -2,6 +2,7 @@
 
 mod chat;
 mod client_address;
+mod cluster;
 mod conversations;
 mod cross_origin;
 mod deadline;
@@ -25,6 +26,7 @@ mod websocket;
 use openapi::ROUTES;
 pub(crate) use read::object;
 pub use serve::{ServeOptions, Serving, serve, serve_with};
+pub(crate) use tls::Secure;
 pub use tls::Tls;
 
 use crate::node::Node;
@@ -43,6 +45,7 @@ impl Node {
         }
         router
             .merge(chat::routes())
+            .merge(cluster::routes())
             .fallback(|| async { Problem::no_route() })
             .method_not_allowed_fallback(|| async { Problem::no_method() })
             .layer(DefaultBodyLimit::disable())

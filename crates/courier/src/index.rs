@@ -23,6 +23,7 @@ mod overlay;
 mod pending;
 mod queue;
 mod read;
+mod replay;
 mod row;
 mod sessions;
 mod tables;
@@ -41,7 +42,6 @@ use crate::command::Delivery;
 use crate::database;
 use crate::error::StartError;
 use crate::guard::guard;
-use crate::log::jetstream::Applied;
 use crate::log::{Entry, embedded};
 use crate::model::{ConversationId, SessionId, UserId};
 use compaction::{ApplierRequest, Current};
@@ -182,12 +182,9 @@ impl OpenedIndex {
         })
     }
 
-    /// Returns the last applied entry.
-    pub fn applied(&self) -> Applied {
-        Applied {
-            position: self.state.position,
-            digest: self.state.digest,
-        }
+    /// Returns the position of the last applied entry.
+    pub fn applied(&self) -> u64 {
+        self.state.position
     }
 
     /// Returns the newest version of an applied command.
@@ -225,32 +222,6 @@ impl OpenedIndex {
         let reason =
             redb::Error::Corrupted("the index belongs to another log or position".to_owned());
         Err(StartError::database(&found.path, reason))
-    }
-
-    /// Replaces this index by another node's index, which was [verified](OpenedIndex::verify_copy).
-    ///
-    /// # Errors
-    /// If the file cannot be replaced.
-    pub fn replace(self, directory: &Path, file: &str) -> Result<OpenedIndex, StartError> {
-        if self.in_memory {
-            let found = OpenedIndex::copy_in(directory, file)?;
-            let (database, path) = database::open(None, FILE, self.cache)?;
-            let copied = guard(|| copy::copy(&found.database.begin_read()?, &database));
-            copied.map_err(|error| StartError::database(&path, error))?;
-            return Ok(OpenedIndex {
-                path,
-                cache: self.cache,
-                database,
-                state: found.state,
-                in_memory: true,
-            });
-        }
-        let (path, cache) = (self.path.clone(), self.cache);
-        drop(self);
-        let placed = std::fs::rename(directory.join(file), &path)
-            .and_then(|()| std::fs::File::open(directory)?.sync_all());
-        placed.map_err(|error| StartError::database(&path, redb::Error::Io(error)))?;
-        OpenedIndex::open_with(Some(directory), cache)
     }
 
     /// Copies the index into a new file.
@@ -334,14 +305,13 @@ impl OpenedIndex {
         }
     }
 
-    /// Continues with another log, in which this entry is the last one that the index has applied.
+    /// Continues with another log, after this position.
     ///
     /// # Errors
     /// If the index cannot be written.
-    pub fn continue_with(&mut self, log: u64, applied: Applied) -> Result<(), StartError> {
+    pub fn continue_with(&mut self, log: u64, position: u64) -> Result<(), StartError> {
         self.state.log = log;
-        self.state.position = applied.position;
-        self.state.digest = applied.digest;
+        self.state.position = position;
         self.write_state()
     }
 

@@ -1,6 +1,7 @@
 //! The parts of a running node, and its operations.
 
 use crate::acknowledgements::Acknowledgements;
+use crate::cluster::Cluster;
 use crate::command::{Command, CommandResult, Refusal};
 use crate::counts::Unread;
 use crate::disk::Disk;
@@ -25,6 +26,8 @@ use tokio::sync::{Semaphore, oneshot, watch};
 /// The parts of a running node. See the [module](self).
 pub(crate) struct Inner {
     pub log: Arc<dyn Log>,
+    /// The other members, if this node is a member of a cluster.
+    pub cluster: Option<Arc<Cluster>>,
     pub index: Index,
     pub hub: Hub,
     pub sessions: Arc<Sessions>,
@@ -127,7 +130,6 @@ impl Inner {
     /// Waits until the node must reopen its files, because one of them could not be written or read.
     pub async fn failed(&self) {
         self.index.ended().await;
-        // If the log has lost entries, reopening does not help.
         if self.log.has_stopped() || *self.closing.borrow() {
             std::future::pending::<()>().await;
         }

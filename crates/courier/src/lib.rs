@@ -11,7 +11,7 @@
 //!
 //! ```text
 //!   POST ──▶ log: one order, durable ──▶ index: users, conversations, a queue per user
-//!            redb, or NATS JetStream       │
+//!            alone, or replicated by Raft  │
 //!                                          ▼
 //!                       hub: an actor per online user ──▶ its WebSockets
 //! ```
@@ -21,6 +21,7 @@
 
 mod acknowledgements;
 mod backup;
+mod cluster;
 mod command;
 mod control;
 mod counts;
@@ -48,15 +49,15 @@ pub mod process;
 mod rates;
 mod readiness;
 mod recipients;
-mod reseed;
 mod retention;
 mod seal;
 mod sessions;
-mod snapshots;
 mod token;
 mod waste;
 
 pub use backup::BackupError;
+pub use cluster::begin::recover;
+pub use control::MemberRequest;
 pub use error::StartError;
 pub use export::{export, import};
 pub use frame::UserInfo;
@@ -65,6 +66,5 @@ pub use http::{ServeOptions, Serving, Tls, serve, serve_with};
 pub use limits::Limits;
 pub use model::{ConversationId, Message, Millis, UserId};
 pub use node::Node;
-pub use offline::{backup, compact, restore};
+pub use offline::{backup, change_members, compact, restore};
 pub use options::{Options, Registration};
-pub use reseed::reseed;

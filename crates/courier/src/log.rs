@@ -5,11 +5,12 @@
 //! - Commands leave the feed in the order of their positions, each once, and in the same order on every node.
 //! - A submitted command leaves the feed with its reply, or its reply gets the error.
 //!
-//! There are two implementations: [`Embedded`](embedded::Embedded) for one node, and
-//! [`JetStream`](jetstream::JetStream) for several nodes.
+//! Two implementations: [`Embedded`](embedded::Embedded) for one node, and
+//! [`Replicated`](replicated::Replicated) for the members of a cluster.
 
 pub(crate) mod embedded;
-pub(crate) mod jetstream;
+mod ends;
+pub(crate) mod replicated;
 
 use crate::command::{Command, Outcome};
 use crate::model::Millis;
@@ -29,14 +30,9 @@ pub(crate) struct Entry {
     pub command: Option<Command>,
     /// The time at which the log accepted the command, by the log's clock.
     pub taken: Millis,
-    /// The digest that identifies the entry.
-    pub digest: Digest,
     /// The receiver of the result, if the command was submitted on this node since its start.
     pub reply: Option<Reply>,
 }
-
-/// A hash of an entry in the log; zeros if the entry cannot be replaced.
-pub(crate) type Digest = [u8; 16];
 
 /// The channel to the thread that applies the entries of a log.
 pub(crate) type Feed = crossbeam_channel::Sender<Vec<Entry>>;
@@ -56,7 +52,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// more.
     fn forget(&self, position: u64);
 
-    /// Returns the time limit of a command. `None` if the log has no server, so that only the local disk can delay it.
+    /// Returns the time limit of a command. `None` if only the local disk can delay it.
     fn patience(&self) -> Option<Duration>;
 
     /// Returns the newest version of commands that all nodes can read.
@@ -65,7 +61,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// True if the log accepts commands now.
     fn is_up(&self) -> bool;
 
-    /// True if the log has lost entries, so that reopening does not help.
+    /// True if the node cannot continue, even if it reopens its files.
     fn has_stopped(&self) -> bool;
 
     /// Stops accepting commands. Commands that were accepted still become durable and are sent to the feed; then the
@@ -80,12 +76,12 @@ pub(crate) enum LogError {
     /// The command was not accepted.
     #[error("more than {0} changes are in progress; try again in a moment")]
     Busy(usize),
-    /// The disk or server failed.
+    /// The disk failed.
     #[error(
         "the log cannot be written: {0}; the change may have been stored, so try again with the same Idempotency-Key"
     )]
     Failed(String),
-    /// The server cannot be reached.
+    /// No majority of the nodes can be reached.
     #[error("the log cannot be reached: {0}; try again in a moment, or use another node")]
     Unreachable(String),
     /// The disk is full.
@@ -94,7 +90,7 @@ pub(crate) enum LogError {
     /// A node that cannot read this command is still running.
     #[error("some nodes run an older version; this request works after all nodes are upgraded")]
     OlderNodes,
-    /// The log has lost or changed entries: the node refuses all requests until it is restarted.
+    /// The node cannot continue, and refuses all requests.
     #[error("this node has stopped: {0}")]
     Stopped(String),
     /// The node is shutting down, or is reopening its files.

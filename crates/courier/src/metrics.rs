@@ -111,7 +111,11 @@ impl Metrics {
             "Messages removed because of age or size",
             all.expired,
         );
-        registry.register("snapshots", "Snapshots stored for new nodes", all.snapshots);
+        registry.register(
+            "snapshots",
+            "Copies of the index sent to other members",
+            all.snapshots,
+        );
         registry.register(
             "compactions",
             "Automatic compactions of the index",

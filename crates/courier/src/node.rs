@@ -2,16 +2,18 @@
 
 use crate::acknowledgements::{Acknowledgements, PATIENCE};
 use crate::backup::BackupError;
+use crate::cluster::{Cluster, Credentials, begin};
 use crate::counts::Unread;
 use crate::disk::{Disk, blocking};
 use crate::error::StartError;
+use crate::http::Secure;
 use crate::hub::{HubRequest, Parts};
 use crate::index::OpenedIndex;
 use crate::inner::{Inner, wait};
 use crate::limits::MOST_FANOUT;
 use crate::log::Log;
 use crate::log::embedded::OpenedLog;
-use crate::log::jetstream::{Connected, Names, Server};
+use crate::log::replicated::{Replicated, Store};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::password::Passwords;
@@ -23,15 +25,16 @@ use crate::recipients::Recipients;
 use crate::retention::Retention;
 use crate::seal::Key;
 use crate::sessions::Sessions;
-use crate::snapshots::{EVERY, Snapshotter};
 use corsair_journal::private_directory;
 use parking_lot::Mutex;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
+/// The maximum number of messages about online users that wait to be read.
+const MOST_TOLD: usize = 1024;
 /// The interval at which rates of inactive users are removed.
 const TIDY: Duration = Duration::from_secs(60);
 
@@ -64,8 +67,7 @@ impl Node {
         let again = options.clone();
         let Options {
             data,
-            nats,
-            nats_snapshot,
+            join,
             origins,
             registration,
             keep,
@@ -81,6 +83,19 @@ impl Node {
                 path: dir.clone(),
                 source,
             })?;
+        }
+        let credentials = credentials(&again)?;
+        match (&data, &credentials) {
+            (Some(data), Some(credentials)) => {
+                begin::prepare(data, credentials, join.as_deref()).await?;
+            }
+            (Some(data), None) => begin::refuse_member(data)?,
+            (None, Some(_)) => {
+                let reason =
+                    "a member of a cluster needs a directory for its data; give --data DIR";
+                return Err(StartError::Setting(reason.to_owned()));
+            }
+            (None, None) => {}
         }
         let disk = Disk::new(data.as_deref(), limits.reserve);
         let dir = data.clone();
@@ -99,10 +114,10 @@ impl Node {
         let (feed, entries) = crossbeam_channel::bounded(64);
         let closing = watch::Sender::new(false);
         let mut threads = Vec::new();
-        let (mut following, mut keeper) = (None, None);
-        let log: Arc<dyn Log> = match nats {
-            None => {
-                let after = opened.applied().position;
+        let mut cluster = None;
+        let log: Arc<dyn Log> = match (credentials, data) {
+            (None, data) => {
+                let after = opened.applied();
                 let prepared = blocking(move || OpenedLog::open(data.as_deref(), after)).await?;
                 opened.adopt(prepared.identity())?;
                 opened.follows(prepared.last())?;
@@ -111,34 +126,47 @@ impl Node {
                 threads.push(thread);
                 Arc::new(log)
             }
-            Some(url) => {
-                let (connected, key) = connect(&again, url, metrics.clone()).await?;
-                opened.adopt(connected.identity())?;
-                opened = crate::snapshots::begin(&connected, opened, data.as_deref()).await?;
+            (Some(credentials), data) => {
+                let data = data.unwrap_or_default();
+                let directory = data.clone();
+                let store = blocking(move || Store::open(&directory)).await?;
+                let store =
+                    store.ok_or_else(|| StartError::Setting("the log is missing".to_owned()))?;
+                opened.adopt(store.base().cluster)?;
+                opened.follows(store.last())?;
                 opened.record_log()?;
+                let mut origin = [0; 8];
+                getrandom::fill(&mut origin)
+                    .map_err(|error| StartError::Setting(error.to_string()))?;
+                let origin = u64::from_le_bytes(origin);
+                let groups = metrics.groups.clone();
+                let started = Replicated::start(store, origin, feed, opened.applied(), groups);
+                let (log, thread) = started.map_err(|reason| StartError::Log {
+                    path: data.clone(),
+                    reason,
+                })?;
+                threads.push(thread);
+                let (told, received) = mpsc::channel(MOST_TOLD);
+                let members = Arc::new(Cluster::new(
+                    log.shared(),
+                    credentials,
+                    &data,
+                    told,
+                    metrics.clone(),
+                ));
                 let shared = SharedPresence::new(
                     presence.clone(),
-                    connected.client(),
-                    key,
+                    members.clone(),
                     metrics.clone(),
-                    connected.names().presence.clone(),
-                    connected.origin(),
+                    origin,
                     opened.version(),
                 );
-                let common = shared.common();
-                keeper = Some(Snapshotter {
-                    snapshots: connected.snapshots(),
-                    first: shared.first(),
-                    origin: connected.origin(),
-                    every: nats_snapshot.unwrap_or(EVERY),
-                });
+                log.agree_on(shared.common());
                 let mut closed = closing.subscribe();
-                tokio::spawn(shared.run(async move {
+                tokio::spawn(shared.run(received, async move {
                     let _ = closed.wait_for(|&closing| closing).await;
                 }));
-                let applied = opened.applied();
-                let (log, ended) = connected.follow(applied, feed, common).await?;
-                following = Some(ended);
+                cluster = Some(members);
                 Arc::new(log)
             }
         };
@@ -154,7 +182,9 @@ impl Node {
         threads.push(thread);
         let hub = parts.start(index.clone())?;
         let inner = Arc::new(Inner {
+            readiness: Readiness::new(cluster.is_some()),
             log,
+            cluster,
             index,
             hub,
             sessions,
@@ -163,7 +193,6 @@ impl Node {
             acknowledgements,
             metrics,
             rates: Rates::new(&limits),
-            readiness: Readiness::new(),
             disk,
             unread: Unread::new(),
             fanout: Arc::new(Semaphore::new(MOST_FANOUT as usize)),
@@ -178,12 +207,16 @@ impl Node {
         });
         // Entries that were durable before the start are applied before the first request.
         let _ = inner.caught_up().await;
-        if let Some(following) = following {
+        if let Some(cluster) = &inner.cluster {
+            tokio::spawn(cluster.clone().run());
+            tokio::spawn(cluster.clone().follow_snapshots(inner.clone()));
             let inner = inner.clone();
             tokio::spawn(async move {
-                // When the log can no longer be followed, sockets are closed, so that clients connect to other nodes.
-                let _ = following.await;
-                inner.hub.close().await;
+                inner.index.ended().await;
+                // Clients connect to other nodes.
+                if inner.log.has_stopped() {
+                    inner.hub.close().await;
+                }
             });
         }
         tokio::spawn(write_acknowledgements(inner.clone()));
@@ -197,9 +230,6 @@ impl Node {
             inner.clone(),
             waste.unwrap_or(crate::waste::MOST),
         ));
-        if let Some(keeper) = keeper {
-            tokio::spawn(keeper.run(inner.clone()));
-        }
         let node = Node { inner };
         if let Some(data) = &node.inner.options.data {
             crate::control::listen(node.inner.clone(), data);
@@ -244,35 +274,45 @@ impl Node {
             }
         };
         let _ = tokio::task::spawn_blocking(join).await;
+        if let Some(cluster) = &inner.cluster {
+            cluster.close();
+        }
     }
 }
 
-/// Connects to the server of a log that several nodes share.
-pub(crate) async fn connect(
-    options: &Options,
-    url: String,
-    metrics: Metrics,
-) -> Result<(Connected, Key), StartError> {
-    let key = key(options.nats_key.as_deref())?;
-    let server = Server {
-        url,
-        names: Names::new(options.nats_stream.as_deref())?,
-        replicas: options.nats_replicas,
-        credentials: options.nats_credentials.clone(),
-        ca: options.nats_ca.clone(),
+/// Returns the credentials of a member of a cluster, if the options name a cluster.
+fn credentials(options: &Options) -> Result<Option<Credentials>, StartError> {
+    let setting = |reason: &str| StartError::Setting(reason.to_owned());
+    let Some(path) = &options.cluster_key else {
+        return match &options.join {
+            Some(_) => Err(setting(
+                "a node that joins others needs their common key: give it as --cluster-key FILE",
+            )),
+            None => Ok(None),
+        };
     };
-    let connected = Connected::connect(server, key.clone(), metrics).await?;
-    Ok((connected, key))
+    let address = options.advertise.clone().ok_or_else(|| {
+        setting("other members must be able to reach this node: give its address as --advertise HOST:PORT")
+    })?;
+    let secure = match (&options.cluster_ca, &options.cluster_certificate) {
+        (None, _) => None,
+        (Some(ca), Some((certificate, key))) => Some(Secure::load(ca, certificate, key)?),
+        (Some(_), None) => {
+            return Err(setting(
+                "--cluster-ca needs a certificate of this node: give --tls-cert FILE and --tls-key FILE",
+            ));
+        }
+    };
+    Ok(Some(Credentials {
+        key: key(path)?,
+        secure,
+        address,
+    }))
 }
 
 /// Reads the key from this file.
-fn key(path: Option<&Path>) -> Result<Key, StartError> {
+fn key(path: &Path) -> Result<Key, StartError> {
     const SHORTEST: usize = 16;
-    let Some(path) = path else {
-        return Err(StartError::Setting(
-            "nodes that share a log need a common key: give each --nats-key FILE with the same content; `head -c 32 /dev/urandom | base64 > FILE` creates one".to_owned(),
-        ));
-    };
     let refused = |reason: String| StartError::Key {
         path: path.to_owned(),
         reason,

@@ -1,14 +1,15 @@
 //! Copies, compacts and restores the data in a directory, with or without a running node.
 //!
 //! A running node is asked over a [socket](crate::control) in the directory, which only the owner of the directory can
-//! use. The log of a restored backup begins after the last entry in the backup. A node with a shared stream continues
-//! to read the stream from there.
+//! use. The log of a restored backup begins after the last entry in the backup.
 
 use crate::backup::{BackupError, begin, finish, part, unusable};
+use crate::control::MemberRequest;
 use crate::disk::blocking;
 use crate::error::StartError;
 use crate::index::OpenedIndex;
 use crate::log::embedded;
+use crate::log::replicated::Store;
 use crate::node::Node;
 use crate::options::Options;
 use corsair_journal::{private_directory, private_file};
@@ -34,7 +35,7 @@ pub async fn backup(data: &Path, to: &Path) -> Result<u64, BackupError> {
             }
             Offline::Index(index) => {
                 begin(&to)?;
-                let position = index.applied().position;
+                let position = index.applied();
                 let part = part(&to);
                 let copied = blocking(move || index.copy_to(part)).await;
                 let part = crate::backup::part(&to);
@@ -69,6 +70,20 @@ pub async fn compact(data: &Path) -> Result<(u64, u64), BackupError> {
     }
 }
 
+/// Serves a request about the members of the cluster, at the node that runs on this directory. Returns the answer.
+///
+/// # Errors
+/// If no node runs on the directory, or it refuses.
+pub async fn change_members(data: &Path, request: MemberRequest) -> Result<String, BackupError> {
+    let request = crate::control::Request::Members(request);
+    crate::control::ask(data, &request).await?.ok_or_else(|| {
+        BackupError::Refused(format!(
+            "no node runs on {}; start it first",
+            data.display()
+        ))
+    })
+}
+
 /// Returns the error for an unexpected answer, which a node of another version may give.
 fn unexpected(answer: &str) -> BackupError {
     BackupError::Refused(format!(
@@ -79,7 +94,7 @@ fn unexpected(answer: &str) -> BackupError {
 /// Data on which no node is running.
 pub(crate) enum Offline {
     Node(Node),
-    /// The index of a node whose log is a shared stream.
+    /// The index of a member of a cluster, with everything that the member knows to be committed.
     Index(OpenedIndex),
 }
 
@@ -95,12 +110,17 @@ pub(crate) async fn opened(data: &Path) -> Result<Offline, BackupError> {
         return Ok(Offline::Node(Node::start(options).await?));
     }
     let directory = data.to_owned();
-    let index = blocking(move || OpenedIndex::open(Some(&directory))).await?;
-    if index.has_own_log() {
-        let path = data.join(crate::index::FILE);
-        return Err(StartError::OtherLog { path }.into());
-    }
-    Ok(Offline::Index(index))
+    let index = blocking(move || {
+        let index = OpenedIndex::open(Some(&directory))?;
+        let store = Store::open(&directory)?;
+        let Some(store) = store.filter(|_| !index.has_own_log()) else {
+            let path = directory.join(crate::index::FILE);
+            return Err(StartError::OtherLog { path });
+        };
+        let entries = store.committed_after(index.applied())?;
+        index.apply(entries.into_iter())
+    });
+    Ok(Offline::Index(index.await?))
 }
 
 /// Restores a backup into a directory without data. The complete backup is read, so that damage is found now.
@@ -151,8 +171,15 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
     let brought = (|| {
         copy(from, &restored).map_err(unusable(&restored))?;
         let index = OpenedIndex::copy_in(data, RESTORED)?;
-        let (log, position) = index.verify()?;
-        drop(index);
+        let (mut log, position) = index.verify()?;
+        if !embedded::is_identity(log) {
+            // The backup of a member of a cluster becomes a single node.
+            log = embedded::random_identity()?;
+            let mut index = index;
+            index.continue_with(log, position)?;
+        } else {
+            drop(index);
+        }
         embedded::begin(data, log, position)?;
         let index = data.join(crate::index::FILE);
         std::fs::rename(&restored, &index).map_err(unusable(&index))

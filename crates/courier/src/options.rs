@@ -1,7 +1,6 @@
 //! The options of a node.
 
 use crate::limits::Limits;
-use crate::log::jetstream::without_secrets;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,20 +10,17 @@ use std::time::Duration;
 pub struct Options {
     /// The data directory. Without it the data are in memory, and are lost with the process.
     pub data: Option<PathBuf>,
-    /// The URL of a NATS server with JetStream, if several nodes share one log.
-    pub nats: Option<String>,
-    /// A file with the common key of the nodes; entries that are not sealed with it are ignored.
-    pub nats_key: Option<PathBuf>,
-    /// The stream that the nodes share; without it the stream with the default name.
-    pub nats_stream: Option<String>,
-    /// The number of servers with a copy of the stream.
-    pub nats_replicas: Option<u8>,
-    /// A file with `USER:PASSWORD` or a token for the server.
-    pub nats_credentials: Option<PathBuf>,
-    /// A file with the certificates of the authority that has signed the server's certificate.
-    pub nats_ca: Option<PathBuf>,
-    /// The number of entries of the stream after which a snapshot is stored for new nodes; by default a million.
-    pub nats_snapshot: Option<u64>,
+    /// A file with the common key of the nodes of a cluster; without it the node is alone.
+    pub cluster_key: Option<PathBuf>,
+    /// The address of a member of the cluster that a node without data joins. Without it such a node begins a cluster.
+    pub join: Option<String>,
+    /// The address at which other members reach this node.
+    pub advertise: Option<String>,
+    /// A file with the certificates of the authority of all members. Connections between members then use TLS, and
+    /// both sides need a certificate of this authority.
+    pub cluster_ca: Option<PathBuf>,
+    /// The files with the certificate of this node and its private key, for connections between members.
+    pub cluster_certificate: Option<(PathBuf, PathBuf)>,
     /// Origins from which browsers may connect, in addition to the node's own.
     pub origins: Vec<String>,
     /// The users who may create an account.
@@ -67,17 +63,12 @@ impl fmt::Debug for Registration {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A URL may contain a password.
-        let nats = self.nats.as_deref().map(without_secrets);
         f.debug_struct("Options")
             .field("data", &self.data)
-            .field("nats", &nats)
-            .field("nats_key", &self.nats_key)
-            .field("nats_stream", &self.nats_stream)
-            .field("nats_replicas", &self.nats_replicas)
-            .field("nats_credentials", &self.nats_credentials)
-            .field("nats_ca", &self.nats_ca)
-            .field("nats_snapshot", &self.nats_snapshot)
+            .field("cluster_key", &self.cluster_key)
+            .field("join", &self.join)
+            .field("advertise", &self.advertise)
+            .field("cluster_ca", &self.cluster_ca)
             .field("origins", &self.origins)
             .field("registration", &self.registration)
             .field("keep", &self.keep)

@@ -1,8 +1,8 @@
 //! Checks whether the node was able to make a write durable recently.
 //!
-//! Every command that becomes durable proves this. If no command became durable for [`FRESH`], a probe is written: a
-//! command that changes nothing and passes through log and index like a message. Only one probe is in progress at a
-//! time, for any number of requests.
+//! Every command that becomes durable proves it. If there was none for a while, a probe is written: a command that
+//! changes nothing and passes through log and index like a message. Only one probe is in progress at a time, however
+//! many clients ask.
 
 use crate::command::Command;
 use crate::inner::Inner;
@@ -16,6 +16,8 @@ use tokio::time::{Instant, timeout};
 
 /// The time for which a durable write proves that the node is ready.
 const FRESH: Duration = Duration::from_secs(5);
+/// The same time for a member of a cluster, whose majority may be lost at any time.
+const FRESH_MEMBER: Duration = Duration::from_secs(1);
 /// The time limit of a probe.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -23,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Readiness {
     started: Instant,
+    /// The time for which a durable write proves that the node is ready.
+    fresh: Duration,
     last_write: Mutex<Option<Instant>>,
     is_probing: AtomicBool,
     /// A channel that is notified when a probe ends.
@@ -30,9 +34,11 @@ pub(crate) struct Readiness {
 }
 
 impl Readiness {
-    pub fn new() -> Readiness {
+    /// Creates the check of a node. `is_member` is true if the node is a member of a cluster.
+    pub fn new(is_member: bool) -> Readiness {
         Readiness {
             started: Instant::now(),
+            fresh: if is_member { FRESH_MEMBER } else { FRESH },
             last_write: Mutex::new(None),
             is_probing: AtomicBool::new(false),
             probed: watch::Sender::new(()),
@@ -52,7 +58,7 @@ impl Readiness {
     fn is_fresh(&self) -> bool {
         self.last_write
             .lock()
-            .is_some_and(|last| last.elapsed() < FRESH)
+            .is_some_and(|last| last.elapsed() < self.fresh)
     }
 }
 

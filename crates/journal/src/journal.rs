@@ -242,6 +242,14 @@ pub fn exists(directory: &Path) -> bool {
     firsts(directory).is_ok_and(|firsts| !firsts.is_empty())
 }
 
+/// Returns the position at which the journal in a directory begins; `None` if there is no journal.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn first(directory: &Path) -> io::Result<Option<u64>> {
+    Ok(firsts(directory)?.front().copied())
+}
+
 /// Returns the positions at which the files in a directory begin, in order.
 pub(crate) fn firsts(directory: &Path) -> io::Result<VecDeque<u64>> {
     let entries = match fs::read_dir(directory) {

@@ -29,8 +29,10 @@ pub(crate) struct Peer {
     pub address: SocketAddr,
     /// Counts the connection while it is open.
     pub counted: Arc<dyn ConnectionGuard>,
-    /// Set when the connection has become a WebSocket, whose reader may be slow.
+    /// Set when the connection is not HTTP any more, so that its reader may be slow.
     pub upgraded: Arc<AtomicBool>,
+    /// True if the peer has a certificate of the cluster's authority.
+    pub is_certified: bool,
 }
 
 /// A guard that counts a connection.

@@ -286,6 +286,7 @@ async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Rec
                 _from: from,
             }),
             upgraded: Arc::new(AtomicBool::new(false)),
+            is_certified: false,
         };
         tokio::spawn(secured(stream, peer, service, stopped));
     }
@@ -297,7 +298,7 @@ async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Rec
 /// Serves a connection, with TLS if there is a certificate.
 async fn secured(
     stream: TcpStream,
-    peer: Peer,
+    mut peer: Peer,
     service: Service,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -309,7 +310,10 @@ async fn secured(
         () = told(&mut stopped) => return,
     };
     match agreed {
-        Ok(Ok(stream)) => connection(stream, peer, service, stopped).await,
+        Ok(Ok(stream)) => {
+            peer.is_certified = tls.has_certificate(&stream);
+            connection(stream, peer, service, stopped).await;
+        }
         // The client does not speak TLS, or sends nothing.
         _ => service.metrics.refuse("tls"),
     }

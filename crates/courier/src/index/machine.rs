@@ -7,7 +7,6 @@ use super::queue::{Queues, Tails};
 use super::row::{decode, encode};
 use super::tables::{STATE, Tables};
 use crate::command::{CommandResult, Delivery, Outcome};
-use crate::log::Digest;
 use crate::model::{Conversation, ConversationId, Message, Millis, SessionId, UserId};
 use redb::{ReadTransaction, ReadableTable};
 use serde::{Deserialize, Serialize};
@@ -32,7 +31,8 @@ pub(super) struct State {
     pub log: u64,
     /// The log entry applied last.
     pub position: u64,
-    pub digest: Digest,
+    /// Zeros: a part of the layout that is not used.
+    pub digest: [u8; 16],
     pub users: u64,
     pub conversations: u64,
     pub days: Days,
@@ -66,7 +66,6 @@ impl SideEffects {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub position: u64,
-    pub digest: Digest,
     /// The time at which the log accepted the entry.
     pub taken: Millis,
 }
@@ -169,7 +168,6 @@ impl Machine {
     /// Records a log entry without effect.
     pub fn skip(&mut self, at: At) {
         self.state.position = at.position;
-        self.state.digest = at.digest;
     }
 
     /// Stores a message with its number. If `tables` is `None`, the tails of the recipients' queues must be cached.

@@ -45,7 +45,7 @@ impl TestIndex {
     }
 
     fn start(opened: OpenedIndex) -> TestIndex {
-        let position = opened.applied().position;
+        let position = opened.applied();
         let (feed, entries) = crossbeam_channel::bounded(4);
         let (kept, checkpoints) = (
             RecordedDeliveries::default(),
@@ -72,7 +72,6 @@ impl TestIndex {
             position: self.position,
             taken: command.time().unwrap_or_default(),
             command: Some(command),
-            digest: [0; 16],
             reply: Some(reply),
         };
         self.feed.send(vec![entry]).unwrap();
@@ -234,10 +233,7 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
     let first = fed.checkpoints.lock().last().copied().unwrap_or(0);
     std::fs::copy(dir.path().join(FILE), copy.path().join(FILE)).unwrap();
     assert_eq!(
-        OpenedIndex::open(Some(copy.path()))
-            .unwrap()
-            .applied()
-            .position,
+        OpenedIndex::open(Some(copy.path())).unwrap().applied(),
         first
     );
     let position = fed.position;

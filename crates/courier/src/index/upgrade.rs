@@ -12,7 +12,6 @@ use super::row::{decode, encode, number, session_key};
 use super::tables::{
     FORMAT, FORMATS, META, SESSION_ACKS, SESSIONS, STATE, Tables, USER_ACKS, USER_SESSIONS,
 };
-use crate::log::Digest;
 use crate::model::{Millis, Session, UserId};
 use crate::seal::FIRST;
 use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
@@ -30,7 +29,7 @@ struct OldState {
     format: u32,
     log: u64,
     position: u64,
-    digest: Digest,
+    digest: [u8; 16],
     users: u64,
     conversations: u64,
     days: Vec<u64>,
@@ -42,7 +41,7 @@ struct StateWithoutBytes {
     format: u32,
     log: u64,
     position: u64,
-    digest: Digest,
+    digest: [u8; 16],
     users: u64,
     conversations: u64,
     days: Days,

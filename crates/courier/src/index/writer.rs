@@ -243,7 +243,6 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         for entry in entries {
             let at = At {
                 position: entry.position,
-                digest: entry.digest,
                 taken: entry.taken,
             };
             self.keep(at, entry.command.as_ref());
@@ -330,7 +329,6 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         for mut entry in entries.by_ref() {
             let at = At {
                 position: entry.position,
-                digest: entry.digest,
                 taken: entry.taken,
             };
             let Some(command) = entry.command.take() else {

@@ -10,7 +10,7 @@
 
 mod before;
 
-use super::{Digest, Entry, Feed, Log, LogError, Reply};
+use super::{Entry, Feed, Log, LogError, Reply};
 use crate::command::Command;
 use crate::error::StartError;
 use crate::model::Millis;
@@ -145,6 +145,11 @@ impl OpenedLog {
         self.last
     }
 
+    /// Returns the entries that the index does not have yet.
+    pub fn into_entries(self) -> impl Iterator<Item = Entry> {
+        self.left.into_iter()
+    }
+
     /// Starts the thread of the log. The thread sends the entries that the index does not have yet to the feed, and
     /// then the submitted entries. It counts the groups that become durable. The thread ends when the log is closed or
     /// dropped.
@@ -202,8 +207,8 @@ impl OpenedLog {
     }
 }
 
-/// A bit that is set in the identity of an embedded log. The bit is clear in the identity of a NATS stream, because
-/// that identity is a time. The bit may also be clear in logs of earlier versions.
+/// A bit that is set in the identity of an embedded log, and clear in the identity of a cluster.
+/// Logs of earlier versions may lack it.
 const OWN: u64 = 1 << 63;
 
 /// True if the identity certainly belongs to an embedded log.
@@ -253,7 +258,6 @@ fn entry(position: u64, command: Command) -> Entry {
         position,
         taken: command.time().unwrap_or_default(),
         command: Some(command),
-        digest: Digest::default(),
         reply: None,
     }
 }
@@ -378,7 +382,6 @@ impl Writer {
                 position,
                 taken: submission.command.time().unwrap_or(taken),
                 command: Some(submission.command),
-                digest: Digest::default(),
                 reply: Some(submission.reply),
             });
             if self.feed.send(entries.collect()).is_err() {

@@ -1,23 +1,22 @@
-//! Exchanges the online users between nodes, over plain NATS subjects, because this data need not survive a node.
+//! Presence of several nodes, which need not survive a node.
 //!
-//! A node publishes numbered changes, and every second the number of its last change. A node that misses a number, or
-//! does not know the sender, asks the sender for all its users. A node that is silent for [`SILENCE`] counts as gone,
-//! and its users count as offline. Lists are sent in parts of at most [`PART`] users, far below the limit of a NATS
-//! server. All messages are sealed with the nodes' key; others are ignored and counted.
+//! A node sends all others numbered changes, and every second the number of its last change. A node that misses a number, or
+//! does not know the sender, asks the sender for all its users. A node that is silent for [`SILENCE`] is gone, and so
+//! are its users. Lists are sent in parts of at most [`PART`] users.
 
 use super::{Changes, NodeId, Presence};
+use crate::cluster::Cluster;
 use crate::frame::UserInfo;
 use crate::metrics::Metrics;
 use crate::model::UserId;
-use crate::seal::{FIRST, Key, NEWEST, UnsealResult};
-use async_nats::{Client, Subscriber};
-use futures_util::StreamExt;
+use crate::seal::{FIRST_OF_CLUSTERS, NEWEST};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// The interval at which changes are published.
@@ -74,17 +73,6 @@ impl CommonVersion {
     }
 }
 
-/// True if this node is the first of the running nodes, which performs tasks for all of them. Clones share the value.
-/// If nodes do not hear each other, several may be first.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct First(Arc<AtomicBool>);
-
-impl First {
-    pub fn is_here(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-}
-
 /// A number that no node has; in a request it stands for all nodes.
 const EVERY_NODE: NodeId = 0;
 
@@ -108,17 +96,13 @@ enum PeerPresence {
 /// The exchange of presence with other nodes. See the [module](self).
 pub(crate) struct SharedPresence {
     presence: Arc<Presence>,
-    client: Client,
-    key: Key,
+    cluster: Arc<Cluster>,
     metrics: Metrics,
     me: NodeId,
-    /// The subject of messages between nodes.
-    subject: String,
     /// The number of changes published so far.
     published: u64,
     peers: HashMap<NodeId, Peer>,
     common: CommonVersion,
-    first: First,
     /// The newest version in the log at the time when this node started.
     written: u8,
     /// True if messages from all other running nodes have arrived.
@@ -128,25 +112,20 @@ pub(crate) struct SharedPresence {
 impl SharedPresence {
     pub fn new(
         presence: Arc<Presence>,
-        client: Client,
-        key: Key,
+        cluster: Arc<Cluster>,
         metrics: Metrics,
-        subject: String,
         me: NodeId,
         written: u8,
     ) -> SharedPresence {
-        let written = written.clamp(FIRST, NEWEST);
+        let written = written.clamp(FIRST_OF_CLUSTERS, NEWEST);
         SharedPresence {
             presence,
-            client,
-            key,
+            cluster,
             metrics,
             me,
-            subject,
             published: 0,
             peers: HashMap::new(),
             common: CommonVersion(Arc::new(AtomicU8::new(written))),
-            first: First::default(),
             written,
             listened: false,
         }
@@ -157,15 +136,8 @@ impl SharedPresence {
         self.common.clone()
     }
 
-    /// Returns the shared value that is true if this node is the first.
-    pub fn first(&self) -> First {
-        self.first.clone()
-    }
-
-    /// Updates the set of known nodes and the common version.
+    /// Updates the common version.
     fn agree(&self) {
-        let is_first = self.peers.keys().all(|&peer| self.me < peer);
-        self.first.0.store(self.listened && is_first, Relaxed);
         let peers = self.peers.values().map(|peer| peer.reads);
         let common = match self.listened {
             true => peers.fold(NEWEST, u8::min),
@@ -175,49 +147,45 @@ impl SharedPresence {
     }
 
     /// Publishes and listens until `closing` returns.
-    pub async fn run(mut self, closing: impl Future<Output = ()>) {
-        let Ok(mut subscriber) = self.client.subscribe(self.subject.clone()).await else {
-            // The client reconnects by itself. This error occurs only when the client is closed.
-            return;
-        };
+    pub async fn run(
+        mut self,
+        mut received: mpsc::Receiver<Vec<u8>>,
+        closing: impl Future<Output = ()>,
+    ) {
         tokio::select! {
-            () = self.exchange(&mut subscriber) => {}
+            () = self.exchange(&mut received) => {}
             () = closing => {}
         }
-        self.publish(&PresenceMessage::Gone).await;
-        let _ = self.client.flush().await;
+        self.publish(&PresenceMessage::Gone);
     }
 
-    async fn exchange(&mut self, subscriber: &mut Subscriber) {
-        self.publish_version().await;
-        self.publish(&PresenceMessage::Ask { node: EVERY_NODE })
-            .await;
+    async fn exchange(&mut self, received: &mut mpsc::Receiver<Vec<u8>>) {
+        self.publish_version();
+        self.publish(&PresenceMessage::Ask { node: EVERY_NODE });
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut tick = 0u64;
         loop {
             tokio::select! {
-                message = subscriber.next() => {
+                message = received.recv() => {
                     let Some(message) = message else { return };
-                    match self.key.open::<(NodeId, PresenceMessage)>(&message.payload) {
-                        UnsealResult::Read((node, message)) if node != self.me => {
-                            self.receive(node, message).await;
+                    match postcard::from_bytes::<(NodeId, PresenceMessage)>(&message) {
+                        Ok((node, message)) if node != self.me => {
+                            self.receive(node, message);
                             self.agree();
                         }
-                        UnsealResult::Read(_) => {}
-                        UnsealResult::Foreign | UnsealResult::Unreadable(_) | UnsealResult::Newer(_) => {
-                            self.metrics.refuse("foreign_presence");
-                        }
+                        Ok(_) => {}
+                        Err(_) => self.metrics.refuse("unknown_presence"),
                     }
                 }
                 _ = ticks.tick() => {
                     tick += 1;
-                    self.publish_changes().await;
+                    self.publish_changes();
                     if tick.is_multiple_of(HEARTBEAT) {
                         self.listened |= tick >= HEARD * HEARTBEAT;
                         let number = self.published;
-                        self.publish_version().await;
-                        self.publish(&PresenceMessage::Alive { number }).await;
+                        self.publish_version();
+                        self.publish(&PresenceMessage::Alive { number });
                         self.expire_peers();
                         self.agree();
                     }
@@ -226,20 +194,17 @@ impl SharedPresence {
         }
     }
 
-    async fn publish(&self, message: &PresenceMessage) {
-        // If the publication fails, other nodes request the lost changes later. All versions can read presence.
-        if let Ok(bytes) = self.key.seal(FIRST, &(self.me, message)) {
-            let _ = self
-                .client
-                .publish(self.subject.clone(), bytes.into())
-                .await;
+    fn publish(&self, message: &PresenceMessage) {
+        // Other nodes request lost changes later.
+        if let Ok(bytes) = postcard::to_allocvec(&(self.me, message)) {
+            self.cluster.tell_all(&bytes);
         }
     }
 
-    async fn publish_changes(&mut self) {
+    fn publish_changes(&mut self) {
         let changes = match self.presence.changes() {
             Changes::Some(changes) => changes,
-            Changes::TooMany => return self.publish_all().await,
+            Changes::TooMany => return self.publish_all(),
         };
         // Only the last change of each user counts.
         let mut seen = HashSet::new();
@@ -258,26 +223,26 @@ impl SharedPresence {
             let came = came.split_off(came.len().saturating_sub(PART));
             let left = left.split_off(left.len().saturating_sub(PART));
             let change = PresenceMessage::Change { number, came, left };
-            self.publish(&change).await;
+            self.publish(&change);
         }
     }
 
-    async fn publish_version(&self) {
+    fn publish_version(&self) {
         let version = NEWEST;
-        self.publish(&PresenceMessage::Reads { version }).await;
+        self.publish(&PresenceMessage::Reads { version });
     }
 
-    async fn publish_all(&mut self) {
+    fn publish_all(&mut self) {
         // The version is published first, so that other nodes do not take this node for one of the first version.
-        self.publish_version().await;
+        self.publish_version();
         for message in all(self.published, self.presence.here()) {
-            self.publish(&message).await;
+            self.publish(&message);
         }
     }
 
-    async fn receive(&mut self, node: NodeId, message: PresenceMessage) {
+    fn receive(&mut self, node: NodeId, message: PresenceMessage) {
         let before = self.peers.remove(&node);
-        let mut reads = before.as_ref().map_or(FIRST, |peer| peer.reads);
+        let mut reads = before.as_ref().map_or(FIRST_OF_CLUSTERS, |peer| peer.reads);
         let known = before.map(|peer| peer.known);
         let up_to_date = match &known {
             Some(PeerPresence::All(number)) => Some(*number),
@@ -294,7 +259,7 @@ impl SharedPresence {
             }
             PresenceMessage::Ask { node: asked } => {
                 if asked == self.me || asked == EVERY_NODE {
-                    self.publish_all().await;
+                    self.publish_all();
                 }
                 // The first heartbeat of the other node shows whether a request is necessary.
                 known
@@ -330,7 +295,7 @@ impl SharedPresence {
             }
             PresenceMessage::Alive { number } if up_to_date == Some(number) => known,
             PresenceMessage::Change { .. } | PresenceMessage::Alive { .. } => {
-                self.publish(&PresenceMessage::Ask { node }).await;
+                self.publish(&PresenceMessage::Ask { node });
                 Some(PeerPresence::Asked(Vec::new()))
             }
         };
@@ -376,17 +341,16 @@ mod tests {
 
     // Guarantee: courier-9.
     #[test]
-    fn users_with_the_longest_names_are_announced_in_parts_that_any_server_takes() {
+    fn users_with_the_longest_names_are_announced_in_short_parts() {
         let user = |id| UserInfo {
             id: UserId(u64::MAX - id),
             name: "x".repeat(crate::limits::LONGEST_NAME).into(),
         };
-        let key = Key::new(b"a key that nodes have in common");
         for count in [0, 1, 1000, 16_500] {
             let parts = all(7, (0..count).map(user).collect());
             let mut told = 0;
             for (place, part) in parts.iter().enumerate() {
-                let bytes = key.seal(FIRST, &(1u64, part)).unwrap();
+                let bytes = postcard::to_allocvec(&(1u64, part)).unwrap();
                 assert!(bytes.len() < 100_000, "{}", bytes.len());
                 let PresenceMessage::All {
                     first, last, users, ..

@@ -1,30 +1,111 @@
-//! Several nodes on one NATS server: a user can connect to any of them.
+//! Several nodes: a user can connect to any of them.
 
-use crate::process::{Nats, NodeProcess, free_port};
+use crate::process::{NodeProcess, free_port};
 use corsair_courier_load::client::{Http, ServerMessage, Socket};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Starts a server and `count` nodes, in separate processes.
-pub async fn nodes(count: usize) -> (TempDir, Nats, Vec<NodeProcess>) {
-    nodes_with(count, &[]).await
+/// The nodes of a cluster, in separate processes.
+pub struct Nodes {
+    pub dir: TempDir,
+    pub all: Vec<NodeProcess>,
+    /// The number of nodes that were added with an empty directory.
+    added: usize,
 }
 
-/// Starts nodes like [`nodes`], with additional flags.
-pub async fn nodes_with(count: usize, flags: &[&str]) -> (TempDir, Nats, Vec<NodeProcess>) {
+/// Starts a cluster: one node, which the others join.
+pub async fn nodes(count: usize) -> Nodes {
     let dir = tempfile::tempdir().unwrap();
-    let nats = Nats::start(free_port(), &dir.path().join("nats")).await;
-    let mut nodes = Vec::new();
-    for number in 0..count {
-        let data = dir.path().join(format!("node{number}"));
-        let url = Some(nats.url());
-        let node = NodeProcess::start_with(free_port(), &data, url.as_deref(), flags).await;
-        nodes.push(node);
+    std::fs::write(
+        dir.path().join("key"),
+        "a key that the nodes of a test share",
+    )
+    .unwrap();
+    let mut nodes = Nodes {
+        dir,
+        all: Vec::new(),
+        added: 0,
+    };
+    for _ in 0..count {
+        nodes.add().await;
     }
-    (dir, nats, nodes)
+    nodes.settle(count).await;
+    nodes
+}
+
+impl Nodes {
+    pub fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Returns the flags of a node that joins the first one.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags = vec!["--cluster-key".to_owned(), self.path("key")];
+        if let Some(first) = self.all.first() {
+            flags.extend(["--join".to_owned(), first.host()]);
+        }
+        flags
+    }
+
+    /// Adds a node with an empty directory.
+    pub async fn add(&mut self) {
+        self.added += 1;
+        let data = self.dir.path().join(format!("node{}", self.added));
+        self.add_at(&data).await;
+    }
+
+    /// Adds a node with this directory.
+    pub async fn add_at(&mut self, data: &Path) {
+        let flags = self.flags();
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        self.all
+            .push(NodeProcess::start_with(free_port(), data, &flags).await);
+    }
+
+    pub fn hosts(&self) -> Vec<String> {
+        self.all.iter().map(NodeProcess::host).collect()
+    }
+
+    /// Waits until this number of members can vote.
+    pub async fn settle(&self, voters: usize) {
+        let Some(first) = self.all.first() else {
+            return;
+        };
+        let begun = Instant::now();
+        loop {
+            let members = first.members();
+            let list = members["members"].as_array().unwrap();
+            let count = list.iter().filter(|member| member["voter"] == true).count();
+            if count == voters && list.len() == voters {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{members}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Returns the place of the leader, as one of the running nodes knows it.
+    pub async fn leader(&self, asked: usize) -> usize {
+        let begun = Instant::now();
+        loop {
+            let members = self.all[asked].members();
+            let list = members["members"].as_array().unwrap();
+            if let Some(leader) = list.iter().find(|member| member["leader"] == true) {
+                let host = leader["address"].as_str().unwrap();
+                return self
+                    .all
+                    .iter()
+                    .position(|node| node.host() == host)
+                    .unwrap();
+            }
+            assert!(begun.elapsed() < PATIENCE, "{members}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
 }
 
 async fn said(socket: &mut Socket) -> ServerMessage {
@@ -34,10 +115,9 @@ async fn said(socket: &mut Socket) -> ServerMessage {
 
 // Guarantee: courier-6.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs nats-server: ci/courier.sh"]
 async fn what_one_node_was_sent_all_know_at_once() {
-    let (_dir, _nats, nodes) = nodes(3).await;
-    let hosts: Vec<String> = nodes.iter().map(NodeProcess::host).collect();
+    let nodes = nodes(3).await;
+    let hosts = nodes.hosts();
     let mut clients = Vec::new();
     for host in &hosts {
         clients.push(Http::connect(host).await.unwrap());
@@ -114,10 +194,9 @@ async fn what_one_node_was_sent_all_know_at_once() {
 
 // Guarantee: courier-7.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs nats-server: ci/courier.sh"]
 async fn users_of_a_node_that_dies_are_reported_as_gone() {
-    let (_dir, _nats, mut nodes) = nodes(2).await;
-    let (here, there) = (nodes[0].host(), nodes[1].host());
+    let mut nodes = nodes(3).await;
+    let (here, there) = (nodes.all[0].host(), nodes.all[1].host());
     let mut http = Http::connect(&here).await.unwrap();
     let anne = http.create_user("anne", "correct horse").await.unwrap();
     let mary = http.create_user("mary", "correct horse").await.unwrap();
@@ -133,7 +212,7 @@ async fn users_of_a_node_that_dies_are_reported_as_gone() {
             break;
         }
     }
-    nodes[1].kill();
+    nodes.all[1].kill();
     let begun = Instant::now();
     match said(&mut watcher).await {
         ServerMessage::Disconnect { users } => assert_eq!(users[0].id, mary.user),

@@ -112,15 +112,6 @@ fn no_secret_is_printed() {
     for secret in ["correct horse", "correct mule", &token[30..], &forged[30..]] {
         assert!(!printed.contains(secret), "{printed}");
     }
-    // The URL of a NATS server contains a password.
-    let said = {
-        std::fs::write(terminal.directory.path().join("key"), "0123456789abcdef").unwrap();
-        terminal.refuse("serve --nats nats://anne:secret@127.0.0.1:1 --nats-key key")
-    };
-    assert!(
-        said.contains("127.0.0.1:1") && !said.contains("secret"),
-        "{said}"
-    );
 }
 
 #[test]
@@ -131,7 +122,26 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         ("", "corsair-courier serve"),
         ("deliver", "'deliver'"),
         ("serve --listen nowhere", "nowhere"),
-        ("serve --nats nats://127.0.0.1:1", "--nats-key FILE"),
+        ("serve --nats nats://127.0.0.1:1", "--cluster-key FILE"),
+        ("serve --nats-snapshot 9", "was removed"),
+        ("serve --cluster-key key", "--data DIR"),
+        ("serve --cluster-key none --data d", "none"),
+        ("serve --join 127.0.0.1:1", "--cluster-key"),
+        (
+            "serve --cluster-key key --data d --join nowhere",
+            "HOST:PORT",
+        ),
+        (
+            "serve --cluster-key key --data d --listen 0.0.0.0:8080",
+            "--advertise HOST:PORT",
+        ),
+        (
+            "serve --cluster-key key --data d --cluster-ca x",
+            "--tls-cert",
+        ),
+        ("remove --data d --node x", "'x' is not an id"),
+        ("members --data none", "no node runs"),
+        ("recover --data none", "none"),
         ("serve --text 9 --body 8", "raise --body"),
         ("serve --heartbeat 100h", "24h"),
         ("serve --heartbeat 10", "10s or 10ms"),
@@ -148,12 +158,6 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         ("serve --connections 99999999999", "too large"),
         ("serve --keep 0d", "1s or more"),
         ("serve --keep 30", "30s or 30ms"),
-        ("serve --nats-stream a", "--nats"),
-        ("serve --nats x --nats-replicas 9", "1..=5"),
-        (
-            "serve --nats x --nats-key key --nats-stream a.b",
-            "--nats-stream",
-        ),
         ("backup --data none --to x", "no data"),
         ("compact --data none", "no data"),
         ("restore --from none --data d", "none"),
@@ -167,5 +171,6 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
 fn help_lists_the_flags() {
     let said = Terminal::new(PROGRAM).run("serve --help");
     assert_eq!(said.code, Some(0));
-    assert!(said.stdout.contains("--nats"), "{}", said.stdout);
+    assert!(said.stdout.contains("--cluster-key"), "{}", said.stdout);
+    assert!(!said.stdout.contains("nats"), "{}", said.stdout);
 }

@@ -30,7 +30,17 @@ fn node(terminal: &Terminal) -> (Child, String) {
 }
 
 fn node_with(terminal: &Terminal, certificate: &str, key: &str) -> (Child, String) {
-    let line = format!("serve --listen 127.0.0.1:0 --tls-cert {certificate} --tls-key {key}");
+    node_with_flags(terminal, certificate, key, "")
+}
+
+fn node_with_flags(
+    terminal: &Terminal,
+    certificate: &str,
+    key: &str,
+    flags: &str,
+) -> (Child, String) {
+    let line =
+        format!("serve --listen 127.0.0.1:0 --tls-cert {certificate} --tls-key {key} {flags}");
     let mut node = terminal
         .command(&line)
         .stdout(Stdio::piped())
@@ -144,4 +154,20 @@ fn certificates_that_are_none_are_refused_by_name() {
     let said = terminal.refuse(&format!("serve --tls-cert {CERTIFICATE}"));
     assert!(said.contains("--tls-key"), "{said}");
     assert!(Path::new(CERTIFICATE).exists());
+}
+
+// Guarantee: courier-12.
+#[tokio::test]
+async fn a_node_without_a_certificate_is_not_taken_for_a_member() {
+    let terminal = Terminal::new(PROGRAM);
+    std::fs::write(terminal.directory.path().join("key"), "0123456789abcdef").unwrap();
+    let flags =
+        format!("--data data --cluster-key key --cluster-ca {CERTIFICATE} --advertise localhost:1");
+    let (mut node, host) = node_with_flags(&terminal, CERTIFICATE, KEY, &flags);
+    let request = "GET /cluster HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nupgrade: corsair-courier-cluster\r\n\r\n";
+    let answer = asked(&host, request).await;
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    assert!(answer.contains("--cluster-ca"), "{answer}");
+    signal("-TERM", &node);
+    node.wait().unwrap();
 }

@@ -1,9 +1,8 @@
 //! `corsair-courier backup`, `restore`, `export`, `import` and `compact`.
 
-use crate::nats::NatsArgs;
 use anyhow::{Context, Result};
 use clap::Args;
-use corsair_courier::{Options, backup, compact, export, import, reseed, restore};
+use corsair_courier::{backup, compact, export, import, restore};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::PathBuf;
@@ -51,16 +50,6 @@ pub struct ImportArgs {
     /// Directory for the data, which must not have data
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-}
-
-/// The flags of `corsair-courier reseed`.
-#[derive(Args, Clone, Debug)]
-pub struct ReseedArgs {
-    /// Directory of the data of the most advanced node, which must not be running
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
-    #[command(flatten)]
-    nats: NatsArgs,
 }
 
 /// The flags of `corsair-courier compact`.
@@ -141,23 +130,6 @@ impl ImportArgs {
         let data = self.data.display();
         say(&format!(
             "imported {data}, up to entry {last} of the log; `corsair-courier serve --data {data}` continues with it"
-        ));
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-impl ReseedArgs {
-    /// Begins the stream.
-    pub async fn run(&self) -> Result<ExitCode> {
-        let mut options = Options {
-            data: Some(self.data.clone()),
-            ..Options::default()
-        };
-        self.nats.set(&mut options);
-        let last = reseed(options).await?;
-        say(&format!(
-            "the stream begins with the data of {}, up to entry {last} of the old log; start this node with the same flags, and the others with empty directories",
-            self.data.display()
         ));
         Ok(ExitCode::SUCCESS)
     }

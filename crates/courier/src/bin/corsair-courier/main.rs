@@ -1,7 +1,7 @@
 //! `corsair-courier serve`: a node of the messaging service.
 
+mod cluster;
 mod data;
-mod nats;
 mod refusal;
 mod serve;
 
@@ -36,8 +36,16 @@ enum Command {
     Export(data::ExportArgs),
     /// Build the data of a new node from an export
     Import(data::ImportArgs),
-    /// Begin an empty stream on a NATS server from the data of one node, which must not be running
-    Reseed(data::ReseedArgs),
+    /// List the members of the cluster, as JSON
+    Members(cluster::MemberArgs),
+    /// Remove a member from the cluster
+    Remove(cluster::RemoveArgs),
+    /// Remove this node from the cluster
+    Leave(cluster::MemberArgs),
+    /// Let another member lead, for example before a stop
+    Transfer(cluster::TransferArgs),
+    /// Make a stopped member a single node, if a majority of its cluster is lost forever
+    Recover(cluster::MemberArgs),
     /// Return the disk space of removed messages to the system; works on a running or stopped node
     Compact(data::CompactArgs),
 }
@@ -66,7 +74,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Restore(args) => runtime.block_on(args.run()),
         Command::Export(args) => runtime.block_on(args.run()),
         Command::Import(args) => runtime.block_on(args.run()),
-        Command::Reseed(args) => runtime.block_on(args.run()),
+        Command::Members(args) => runtime.block_on(args.list()),
+        Command::Remove(args) => runtime.block_on(args.run()),
+        Command::Leave(args) => runtime.block_on(args.leave()),
+        Command::Transfer(args) => runtime.block_on(args.run()),
+        Command::Recover(args) => runtime.block_on(args.recover()),
         Command::Compact(args) => runtime.block_on(args.run()),
     }
 }
@@ -105,7 +117,7 @@ mod tests {
     fn the_documented_lines_are_accepted() {
         for line in [
             "serve",
-            "serve --listen 127.0.0.1:0 --data d --nats nats://127.0.0.1:4222 --rate 5",
+            "serve --listen 127.0.0.1:8080 --data d --cluster-key k --join other:8080 --rate 5",
         ] {
             assert!(accepts(line), "{line}");
         }

@@ -1,7 +1,7 @@
 //! `corsair-courier serve`.
 
+use crate::cluster::ClusterArgs;
 use crate::data::say;
-use crate::nats::NatsArgs;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use corsair_courier::process::{asked_to_end, on_hangup};
@@ -38,11 +38,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
-    nats: NatsArgs,
-    /// Number of entries after which a snapshot is stored for new nodes, and entries before the previous
-    /// snapshot are removed from the stream [default: 1048576]
-    #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u64).range(1..))]
-    nats_snapshot: Option<u64>,
+    cluster: ClusterArgs,
     /// A further origin from which browsers may connect; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
@@ -247,7 +243,6 @@ impl ServeArgs {
         let mut options = Options {
             registration: self.registration()?,
             data: self.data.clone(),
-            nats_snapshot: self.nats_snapshot,
             origins: self.origin.clone(),
             keep: self.keep,
             keep_bytes: self.keep_bytes,
@@ -275,7 +270,8 @@ impl ServeArgs {
             },
             ..Options::default()
         };
-        self.nats.set(&mut options);
+        self.cluster.set(&mut options, &self.listen)?;
+        options.cluster_certificate = self.tls_cert.clone().zip(self.tls_key.clone());
         Ok(options)
     }
 }
@@ -283,8 +279,9 @@ impl ServeArgs {
 /// Serves until Ctrl-C or SIGTERM.
 pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
     let end = asked_to_end();
+    let members = args.cluster.cluster_ca.as_deref();
     let tls = match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key)?),
+        (Some(certificate), Some(key)) => Some(Tls::load_with_members(certificate, key, members)?),
         _ => None,
     };
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -306,7 +303,7 @@ pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
     if let Some(address) = serving.metrics_address() {
         say(&format!("serves metrics on http://{address} alone"));
     }
-    if args.data.is_none() && !args.nats.is_used() {
+    if args.data.is_none() {
         say(
             "messages are kept in memory and lost when the process ends; use --data DIR to keep them",
         );

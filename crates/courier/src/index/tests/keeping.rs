@@ -154,7 +154,6 @@ async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
         position: fed.position,
         taken: Millis(60),
         command: Some(Command::Acknowledge(vec![acknowledged])),
-        digest: [0; 16],
         reply: None,
     };
     fed.feed.send(vec![entry]).unwrap();

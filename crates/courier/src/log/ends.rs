@@ -1,15 +1,15 @@
-//! The end of the stream, requested once for all concurrent readers.
+//! The end of the log, requested once for all concurrent readers.
 //!
-//! Every read of a list waits until earlier messages are applied, and so it needs the end of the stream. One answer of
-//! the server serves all requests that were made before the server was asked. Later requests share the next answer. So
-//! at most one request to the server is in progress, for any number of readers.
+//! Every read of a list waits for earlier messages. One answer of the leader serves all requests that were made before
+//! the leader was asked; later requests share the next answer. So only one request is in progress, however many readers
+//! there are.
 
-use crate::log::LogError;
+use super::LogError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use tokio::sync::Mutex;
 
-/// The shared requests for the end of the stream. See the [module](self).
+/// The shared requests for the end of the log. See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Ends {
     /// The number of requests that were begun.
@@ -19,7 +19,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Returns the end of the stream, from a request that is sent after this call.
+    /// Returns the end of the log, from a request that is sent after this call.
     pub async fn ask<F>(&self, ask: impl FnOnce() -> F) -> Result<u64, LogError>
     where
         F: Future<Output = Result<u64, LogError>>,

@@ -1,0 +1,498 @@
+//! The thread of a replicated log: consensus, the disk, and the feed of the index.
+//!
+//! **Proposals.** A command is proposed in one term, at the leader of that term, which accepts it only in that term and
+//! once. When an entry of a later term is committed, all commands that were proposed earlier and are not in the log
+//! will never be in it, so they are proposed again. So a command is stored exactly once, whichever leaders fail.
+//!
+//! **Feeding.** Committed entries are read from the storage as fast as the index takes them, so a slow index neither
+//! delays the log nor fills the memory.
+
+mod commit;
+mod members;
+mod propose;
+
+pub(super) use commit::decode;
+pub(super) use propose::encode;
+
+use super::store::{Base, Store};
+use super::{Shared, Work};
+use crate::cluster::wire::Frame;
+use crate::log::{Feed, LogError};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use members::Changing;
+use propose::{HEAD, Pending};
+use protobuf::Message as _;
+use raft::eraftpb::{Message, MessageType};
+use raft::{Config, RawNode, SnapshotStatus, StateRole};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// The interval of ticks.
+const TICK: Duration = Duration::from_millis(40);
+/// The number of ticks without a leader after which a member becomes a candidate, at least; at most twice as many.
+const ELECTION: usize = 20;
+/// The number of ticks between two heartbeats of the leader.
+const HEARTBEAT: usize = 3;
+/// The maximum bytes of entries in a message, and of messages on their way to a member: 64 of them.
+const LARGEST_MESSAGE: u64 = 256 << 10;
+/// The maximum bytes of entries that are not committed.
+const MOST_UNCOMMITTED: u64 = 64 << 20;
+/// The maximum number and bytes of commands that are proposed together.
+const LARGEST_GROUP: usize = 4096;
+const LARGEST_RECORD: usize = 1 << 20;
+/// The number of ticks after which an unanswered read is repeated.
+const READ_AGAIN: u32 = 5;
+/// The number of ticks after which reads fail.
+const READ_FAILS: u32 = 50;
+/// The number of ticks after which commands that are not committed are sent to the leader again.
+const AGAIN: u32 = 25;
+/// The number of ticks without a leader after which commands are refused.
+const LOST: u32 = 75;
+/// The number of ticks for which a leader waits for its successor before it stops.
+const HANDOVER: u32 = 75;
+/// The maximum number of entries by which a learner is behind when it gets a vote.
+const NEAR: u64 = 1 << 10;
+
+/// Reads that wait for the position of the leader.
+#[derive(Default)]
+struct Reads {
+    number: u64,
+    /// The number of ticks since the current request.
+    age: u32,
+    /// The reads that the current request answers.
+    asked: Vec<oneshot::Sender<Result<u64, LogError>>>,
+    /// Later reads.
+    waiting: Vec<oneshot::Sender<Result<u64, LogError>>>,
+}
+
+/// The thread. See the [module](self).
+pub(super) struct Core {
+    raft: RawNode<Store>,
+    shared: Arc<Shared>,
+    works: Receiver<Work>,
+    feed: Option<Feed>,
+    origin: u64,
+    /// The number of the last command.
+    numbered: u64,
+    pending: BTreeMap<u64, Pending>,
+    /// Commands that have not been proposed in the current term.
+    unproposed: VecDeque<u64>,
+    /// The number of the last command that was sent to the leader of this term.
+    sent: u64,
+    /// The number of ticks since a command of this process was committed, or sent again.
+    idle: u32,
+    /// The number of ticks without a leader.
+    lost: u32,
+    /// Members for which a message was not sent; `true` if it was about a snapshot.
+    unsent: Vec<(u64, bool)>,
+    /// The last number that each process has proposed to this leader in this term.
+    proposed: HashMap<u64, u64>,
+    links: HashMap<u64, mpsc::Sender<Frame>>,
+    reads: Reads,
+    changing: Vec<Changing>,
+    /// The state of the cluster after the last committed entry.
+    current: Base,
+    /// The last entry that was passed to the index, and the last one that may be.
+    fed: u64,
+    committed: u64,
+    term: u64,
+    /// The number of ticks since this node was asked to stop.
+    closing: Option<u32>,
+    groups: prometheus_client::metrics::counter::Counter,
+}
+
+impl Core {
+    pub fn new(
+        store: Store,
+        shared: Arc<Shared>,
+        works: Receiver<Work>,
+        feed: Feed,
+        applied: u64,
+        groups: prometheus_client::metrics::counter::Counter,
+    ) -> Result<Core, String> {
+        let current = store.base().clone();
+        let config = Config {
+            id: store.node(),
+            election_tick: ELECTION,
+            heartbeat_tick: HEARTBEAT,
+            applied: current.position,
+            max_size_per_msg: LARGEST_MESSAGE,
+            max_inflight_msgs: 64,
+            check_quorum: true,
+            pre_vote: true,
+            max_uncommitted_size: MOST_UNCOMMITTED,
+            max_committed_size_per_ready: 8 << 20,
+            ..Config::default()
+        };
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let raft = RawNode::new(&config, store, &logger).map_err(|error| error.to_string())?;
+        let mut core = Core {
+            raft,
+            origin: shared.origin,
+            shared,
+            works,
+            feed: Some(feed),
+            numbered: 0,
+            pending: BTreeMap::new(),
+            unproposed: VecDeque::new(),
+            sent: 0,
+            idle: 0,
+            lost: 0,
+            unsent: Vec::new(),
+            proposed: HashMap::new(),
+            links: HashMap::new(),
+            reads: Reads::default(),
+            changing: Vec::new(),
+            committed: current.position,
+            current,
+            fed: applied,
+            term: 0,
+            closing: None,
+            groups,
+        };
+        // A member without others need not wait for them.
+        if core.is_alone() {
+            let _ = core.raft.campaign();
+        }
+        Ok(core)
+    }
+
+    fn is_alone(&self) -> bool {
+        let mut voters = self
+            .current
+            .members
+            .iter()
+            .filter(|member| !member.is_learner);
+        let node = self.raft.raft.id;
+        voters.next().is_some_and(|one| one.id == node) && voters.next().is_none()
+    }
+
+    fn is_leader(&self) -> bool {
+        self.raft.raft.state == StateRole::Leader
+    }
+
+    /// Runs until the log is closed or fails.
+    pub fn run(mut self) {
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.work()));
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                self.shared.failed.store(true, Relaxed);
+                tracing::error!("the log cannot be written: {error}");
+                self.give_up(&LogError::Failed(error.to_string()));
+            }
+            Err(_) => {
+                let reason = "its log lacks entries that this node had stored: remove its data directory, remove the node from the cluster, and let it join again";
+                self.stop(reason.to_owned());
+            }
+        }
+        self.shared.leader.store(0, Relaxed);
+        self.shared.leads.store(false, Relaxed);
+    }
+
+    fn stop(&mut self, reason: String) {
+        tracing::error!("this node has stopped: {reason}");
+        let _ = self.shared.stopped.set(reason.clone());
+        self.give_up(&LogError::Stopped(reason));
+        self.feed = None;
+    }
+
+    fn give_up(&mut self, error: &LogError) {
+        for (_, pending) in std::mem::take(&mut self.pending) {
+            let _ = pending.reply.send(Err(error.clone()));
+        }
+        while let Ok(work) = self.works.try_recv() {
+            if let Work::Submit(_, reply) = work {
+                let _ = reply.send(Err(error.clone()));
+            }
+        }
+    }
+
+    fn work(&mut self) -> io::Result<()> {
+        let mut next = Instant::now() + TICK;
+        self.ready()?;
+        loop {
+            let is_full = self.fed < self.committed;
+            let pause = next.saturating_duration_since(Instant::now());
+            let pause = if is_full {
+                pause.min(Duration::from_millis(1))
+            } else {
+                pause
+            };
+            let first = match self.works.recv_timeout(pause) {
+                Ok(work) => Some(work),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            if first.is_some() {
+                // On a busy machine, threads that are about to submit do so now.
+                std::thread::yield_now();
+            }
+            let mut taken = 0;
+            let mut next_work = first;
+            while let Some(work) = next_work {
+                self.take(work);
+                taken += 1;
+                next_work = if taken < LARGEST_GROUP {
+                    self.works.try_recv().ok()
+                } else {
+                    None
+                };
+            }
+            if Instant::now() >= next {
+                next = Instant::now() + TICK;
+                self.tick();
+            }
+            self.propose();
+            self.ready()?;
+            if self.has_ended() {
+                self.raft.mut_store().trim();
+                self.give_up(&LogError::Closed);
+                self.feed = None;
+                return Ok(());
+            }
+        }
+    }
+
+    /// True if the log was closed, all accepted commands are committed or given up, and another member leads.
+    fn has_ended(&mut self) -> bool {
+        if self.feed.is_none() {
+            return true;
+        }
+        let Some(age) = self.closing else {
+            return false;
+        };
+        let is_done = self.pending.is_empty() && self.fed >= self.committed;
+        let leads = self.is_leader() && !self.is_alone();
+        (is_done && !leads) || age > HANDOVER
+    }
+
+    fn take(&mut self, work: Work) {
+        match work {
+            Work::Submit(mut data, reply) => {
+                self.numbered += 1;
+                let number = self.numbered;
+                data[HEAD - 8..HEAD].copy_from_slice(&number.to_le_bytes());
+                let pending = Pending { reply, data: Some(data), term: 0 };
+                self.pending.insert(number, pending);
+                self.unproposed.push_back(number);
+            }
+            Work::Frame(from, frame) => self.receive(from, frame),
+            Work::Link(to, Some(link)) => {
+                self.links.insert(to, link);
+                if to == self.raft.raft.leader_id {
+                    self.propose_again(self.term);
+                }
+            }
+            Work::Link(to, None) => {
+                self.links.remove(&to);
+                self.raft.report_unreachable(to);
+            }
+            Work::Read(reply) => self.reads.waiting.push(reply),
+            Work::Change(change, reply) => self.change(change, reply),
+            Work::Transfer(to) => self.hand_over(to),
+            Work::BaseAt(position, reply) => {
+                let _ = reply.send(self.raft.store().base_at(position));
+            }
+            Work::Status(reply) => {
+                let _ = reply.send(self.status());
+            }
+            Work::Forget(position) => self.raft.mut_store().release(position),
+            Work::Removed => self.stop(
+                "it was removed from the cluster; to return, it must join with an empty --data directory".to_owned(),
+            ),
+            Work::Restart => self.feed = None,
+            Work::Close => {
+                self.closing = Some(0);
+                self.hand_over(None);
+            }
+        }
+    }
+
+    fn receive(&mut self, from: u64, frame: Frame) {
+        match frame {
+            Frame::Raft(bytes) => {
+                let Ok(message) = Message::parse_from_bytes(&bytes) else {
+                    return;
+                };
+                // Snapshots arrive over a separate connection, and commands with their term.
+                let is_other = matches!(
+                    message.get_msg_type(),
+                    MessageType::MsgSnapshot | MessageType::MsgPropose
+                );
+                if message.from == from && !is_other {
+                    // raft reports messages of unknown members, which are not an error here.
+                    let _ = self.raft.step(message);
+                }
+            }
+            Frame::Propose {
+                origin,
+                term,
+                after,
+                proposals,
+            } => {
+                let last = self.proposed.get(&origin).copied().unwrap_or(0);
+                // A process whose commands were lost on their way sends all of them again.
+                if !self.is_leader() || self.raft.raft.term != term || last < after {
+                    return;
+                }
+                let new = proposals
+                    .into_iter()
+                    .filter(|proposal| proposal.number > last);
+                let new: Vec<_> = new.collect();
+                let Some(number) = new.last().map(|last| last.number) else {
+                    return;
+                };
+                if self.step_entries(new.into_iter().map(|proposal| proposal.data)) {
+                    self.proposed.insert(origin, number);
+                }
+            }
+            Frame::Snapshot { term, position } => {
+                if term != self.raft.raft.term || self.is_leader() {
+                    return;
+                }
+                if position > self.committed {
+                    self.shared.wants_snapshot.send_replace(Some(from));
+                    return;
+                }
+                // This node has started from a copy of the index, which the leader does not know.
+                let mut answer = Message::default();
+                answer.set_msg_type(MessageType::MsgAppendResponse);
+                answer.from = self.raft.raft.id;
+                answer.to = from;
+                answer.term = term;
+                answer.index = self.committed;
+                self.send(vec![answer]);
+            }
+            Frame::Presence(_) | Frame::Ping | Frame::Pong => {}
+        }
+    }
+
+    fn tick(&mut self) {
+        self.raft.tick();
+        if let Some(age) = &mut self.closing {
+            *age += 1;
+        }
+        self.reads.age += 1;
+        if self.reads.age > READ_FAILS && !self.reads.asked.is_empty() {
+            for read in self.reads.asked.drain(..) {
+                let reason = "a majority of the nodes does not answer";
+                let _ = read.send(Err(LogError::Unreachable(reason.to_owned())));
+            }
+        }
+        self.idle += 1;
+        if self.idle >= AGAIN && !self.pending.is_empty() && !self.is_leader() {
+            self.propose_again(self.term);
+        }
+        self.lost = if self.raft.raft.leader_id == 0 {
+            self.lost + 1
+        } else {
+            0
+        };
+        self.shared.lost.store(self.lost >= LOST, Relaxed);
+        // Nobody waits for these commands, and no leader knows them.
+        self.pending.retain(|_, pending| {
+            pending.term != 0 || pending.data.is_none() || !pending.reply.is_closed()
+        });
+        if self.is_leader() {
+            self.promote();
+        }
+    }
+
+    /// Asks the leader for its position.
+    fn read(&mut self) {
+        let reads = &mut self.reads;
+        if reads.asked.is_empty() && !reads.waiting.is_empty() {
+            reads.asked = std::mem::take(&mut reads.waiting);
+            reads.number += 1;
+            reads.age = 0;
+        } else if reads.asked.is_empty() || reads.age == 0 || !reads.age.is_multiple_of(READ_AGAIN)
+        {
+            return;
+        } else {
+            reads.age += 1;
+        }
+        let context = [self.origin.to_le_bytes(), self.reads.number.to_le_bytes()].concat();
+        self.raft.read_index(context);
+    }
+
+    fn ready(&mut self) -> io::Result<()> {
+        self.read();
+        while self.raft.has_ready() {
+            let mut ready = self.raft.ready();
+            self.send(ready.take_messages());
+            for read in ready.take_read_states() {
+                if read.request_ctx[8..] == self.reads.number.to_le_bytes() {
+                    for reply in self.reads.asked.drain(..) {
+                        let _ = reply.send(Ok(read.index));
+                    }
+                }
+            }
+            let committed = ready.take_committed_entries();
+            self.commit(committed);
+            if ready.must_sync() {
+                let hard = match ready.hs() {
+                    Some(hard) => hard.clone(),
+                    None => self.raft.raft.hard_state(),
+                };
+                let entries = ready.take_entries();
+                self.raft.mut_store().append(hard, &entries)?;
+                self.groups.inc();
+            } else if let Some(hard) = ready.hs() {
+                let commit = hard.commit;
+                self.raft.mut_store().commit(commit);
+            }
+            self.send(ready.take_persisted_messages());
+            let mut light = self.raft.advance_append(ready);
+            if let Some(position) = light.commit_index() {
+                self.raft.mut_store().commit(position);
+            }
+            self.send(light.take_messages());
+            let committed = light.take_committed_entries();
+            self.commit(committed);
+            self.raft.advance_apply();
+            self.read();
+        }
+        for (to, is_snapshot) in std::mem::take(&mut self.unsent) {
+            match is_snapshot {
+                // The member restarts from a copy of the index, and reports its position then.
+                true => self.raft.report_snapshot(to, SnapshotStatus::Failure),
+                false => self.raft.report_unreachable(to),
+            }
+        }
+        let raft = &self.raft.raft;
+        if self.term != raft.term {
+            (self.term, self.sent) = (raft.term, 0);
+            self.proposed.clear();
+        }
+        self.shared.leader.store(raft.leader_id, Relaxed);
+        let leads = self.is_leader() && self.current.term == self.term;
+        self.shared.leads.store(leads, Relaxed);
+        self.feed_index();
+        self.shared.waiting.store(self.pending.len(), Relaxed);
+        Ok(())
+    }
+
+    fn send(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            let to = message.to;
+            let is_snapshot = message.get_msg_type() == MessageType::MsgSnapshot;
+            let frame = match is_snapshot {
+                true => Frame::Snapshot {
+                    term: self.raft.raft.term,
+                    position: message.get_snapshot().get_metadata().index,
+                },
+                false => Frame::Raft(message.write_to_bytes().unwrap_or_default()),
+            };
+            let link = self.links.get(&to);
+            let is_sent = link.is_some_and(|link| link.try_send(frame).is_ok());
+            if is_snapshot || !is_sent {
+                self.unsent.push((to, is_snapshot));
+            }
+        }
+    }
+}

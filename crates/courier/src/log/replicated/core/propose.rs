@@ -1,0 +1,138 @@
+//! Proposals: commands of this process on their way into the log.
+
+use super::{Core, LARGEST_GROUP, LARGEST_RECORD};
+use crate::cluster::wire::Frame;
+use crate::command::Command;
+use crate::log::replicated::Proposal;
+use crate::log::{LogError, Reply};
+use crate::model::Millis;
+use raft::eraftpb::{Entry as LogEntry, EntryType, Message, MessageType};
+
+/// The bytes of an entry before its command: the version that can read it, the process that has proposed it, and the
+/// number of the command in that process.
+pub(super) const HEAD: usize = 1 + 8 + 8;
+
+/// A command of this process that was not applied yet.
+pub(super) struct Pending {
+    pub reply: Reply,
+    /// The encoded command until it is committed.
+    pub data: Option<Vec<u8>>,
+    /// The term in which it was proposed; 0 if it was not.
+    pub term: u64,
+}
+
+/// Encodes a command for an entry. Its number is not known yet.
+pub(in crate::log::replicated) fn encode(
+    origin: u64,
+    command: &Command,
+) -> Result<Vec<u8>, LogError> {
+    let mut bytes = Vec::with_capacity(256);
+    bytes.push(command.version());
+    bytes.extend_from_slice(&origin.to_le_bytes());
+    bytes.extend_from_slice(&[0; 8]);
+    let taken = command.time().unwrap_or_else(Millis::now);
+    postcard::to_extend(&(taken, command), bytes)
+        .map_err(|error| LogError::Failed(error.to_string()))
+}
+
+/// Returns the process that has proposed an entry, and the number of the command in it.
+pub(super) fn origin(entry: &LogEntry) -> Option<(u64, u64)> {
+    if entry.get_entry_type() != EntryType::EntryNormal {
+        return None;
+    }
+    let number = |at: usize| {
+        let bytes = entry.data.get(at..at + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    };
+    Some((number(1)?, number(9)?))
+}
+
+impl Core {
+    /// Proposes commands that have not been proposed in this term.
+    pub(super) fn propose(&mut self) {
+        let leader = self.raft.raft.leader_id;
+        if leader == 0 || self.raft.raft.lead_transferee.is_some() {
+            return;
+        }
+        let term = self.raft.raft.term;
+        while !self.unproposed.is_empty() {
+            let (mut numbers, mut proposals, mut bytes) = (Vec::new(), Vec::new(), 0);
+            while let Some(&number) = self.unproposed.front()
+                && numbers.len() < LARGEST_GROUP
+                && bytes < LARGEST_RECORD
+            {
+                self.unproposed.pop_front();
+                if let Some(Pending {
+                    data: Some(data), ..
+                }) = self.pending.get(&number)
+                {
+                    bytes += data.len();
+                    numbers.push(number);
+                    proposals.push(Proposal {
+                        number,
+                        data: data.clone(),
+                    });
+                }
+            }
+            if numbers.is_empty() {
+                return;
+            }
+            let is_sent = match leader == self.raft.raft.id {
+                true => self.step_entries(proposals.into_iter().map(|proposal| proposal.data)),
+                false => {
+                    let (origin, after) = (self.origin, self.sent);
+                    let frame = Frame::Propose {
+                        origin,
+                        term,
+                        after,
+                        proposals,
+                    };
+                    let link = self.links.get(&leader);
+                    link.is_some_and(|link| link.try_send(frame).is_ok())
+                }
+            };
+            if !is_sent {
+                numbers
+                    .into_iter()
+                    .rev()
+                    .for_each(|number| self.unproposed.push_front(number));
+                return;
+            }
+            self.sent = numbers.last().copied().unwrap_or(0);
+            for number in numbers {
+                if let Some(pending) = self.pending.get_mut(&number) {
+                    pending.term = term;
+                }
+            }
+        }
+    }
+
+    /// Proposes again what was proposed in this term or earlier and is not committed.
+    pub(super) fn propose_again(&mut self, term: u64) {
+        (self.sent, self.idle) = (0, 0);
+        let lost = self.pending.iter_mut().filter(|(_, pending)| {
+            pending.data.is_some() && pending.term != 0 && pending.term <= term
+        });
+        for (_, pending) in lost {
+            pending.term = 0;
+        }
+        let open = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.data.is_some() && pending.term == 0);
+        self.unproposed = open.map(|(&number, _)| number).collect();
+    }
+
+    /// Appends entries to the log of this leader.
+    pub(super) fn step_entries(&mut self, data: impl Iterator<Item = Vec<u8>>) -> bool {
+        let mut message = Message::default();
+        message.set_msg_type(MessageType::MsgPropose);
+        message.from = self.raft.raft.id;
+        let entries = data.map(|data| LogEntry {
+            data: data.into(),
+            ..LogEntry::default()
+        });
+        message.set_entries(entries.collect::<Vec<_>>().into());
+        self.raft.step(message).is_ok()
+    }
+}
