@@ -43,7 +43,7 @@ pub(crate) struct ServeArgs {
     /// File with the receivers that tasks name: JSON {"NAME": {"url", "headers", "username", "password", "token"}}
     #[arg(long, value_name = "FILE")]
     endpoints: Option<PathBuf>,
-    /// Require this token in every request except /ping
+    /// Require this token in every request except /ping and /health
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// File with the token, so that the list of processes does not show it
