@@ -289,7 +289,10 @@ fn fault(
         }
     }
     if let Some((name, rate)) = &entry.clock_rate {
-        faults.push(Fault::clock_rate(&find(name)?, *rate));
+        faults.push((
+            format!("clock rate {rate} on {name}"),
+            Fault::clock_rate(&find(name)?, *rate),
+        ));
     }
     if let Some([one, other]) = &entry.partition {
         let name = format!("partition {} from {}", one.join(", "), other.join(", "));
