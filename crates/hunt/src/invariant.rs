@@ -73,7 +73,7 @@ pub(crate) struct Invariant<M: Message> {
 /// );
 /// let calm = ring.run(1, &FaultPlan::calm(1_000), 2)?;
 /// assert!(calm.properties.violated().is_empty());
-/// let plan: FaultPlan = serde_json::from_str(r#"{"time": 1000, "faults": [{"crash": {"nodes": [0], "at": 101, "down": 5}}]}"#)?;
+/// let plan: FaultPlan = serde_json::from_str(r#"{"time": 1000, "faults": [{"crash": {"nodes": [0], "at": 102, "down": 5}}]}"#)?;
 /// let crashed = ring.run(1, &plan, 2)?;
 /// assert_eq!(crashed.properties.violated(), ["at most one node has the token"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -8,6 +8,7 @@ use corsair_stream::http::router;
 use serde_json::Value;
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tower::ServiceExt;
 
 /// The output of the `log` nodes of a service.
@@ -94,11 +95,19 @@ impl Service {
         self.request(Method::GET, path, "").await
     }
 
-    /// Writes lines, in seconds, that must all be accepted.
+    /// Writes lines, in seconds, that must all be accepted. Like every client, it repeats a write that was refused because
+    /// the queue of a task was full.
     pub async fn write(&self, lines: &str) {
         let path = "/write?db=db&precision=s";
-        let (status, body) = self.request(Method::POST, path, lines).await;
-        assert_eq!(status, StatusCode::NO_CONTENT, "{body}");
+        for _ in 0..1_000 {
+            let (status, body) = self.request(Method::POST, path, lines).await;
+            if status == StatusCode::NO_CONTENT {
+                return;
+            }
+            assert_eq!(body["code"], "full", "{status} {body}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the queue of a task stays full");
     }
 
     /// Waits until all points have been processed, and returns the logged lines without their
