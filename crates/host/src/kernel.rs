@@ -34,6 +34,7 @@ mod streams;
 mod table;
 pub(crate) mod threads;
 pub(crate) mod trap;
+mod tsc;
 mod unix;
 pub(crate) mod user;
 

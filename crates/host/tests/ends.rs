@@ -109,3 +109,60 @@ fn a_loop_that_polls_the_clock_ends(sim: &mut Sim) -> Result<(), SimError> {
     });
     sim.run_until(MINUTE)
 }
+
+// Guarantee: host-4.
+#[corsair_host::test]
+fn a_stack_overflow_is_named(sim: &mut Sim) {
+    #[allow(unconditional_recursion, reason = "overflows the stack on purpose")]
+    fn deeper(level: &mut [u8; 1024]) -> u8 {
+        let mut next = *level;
+        next[0] = std::hint::black_box(level[0].wrapping_add(1));
+        deeper(&mut next).wrapping_add(next[1])
+    }
+    let (state, text) = failure(sim, || {
+        // The thread of the test harness has no guard page that its handler knows, a thread of the program has one.
+        std::thread::spawn(|| deeper(&mut [0; 1024]))
+            .join()
+            .unwrap();
+    });
+    assert_eq!(state, HostState::Crashed(6), "{text}");
+    assert!(text.contains("has overflowed its stack"), "{text}");
+}
+
+/// Ends the program from within a handler.
+extern "C" fn exit_with_4(_: i32) {
+    // SAFETY: the call is allowed in a handler.
+    unsafe { libc::_exit(4) }
+}
+
+#[corsair_host::test]
+fn a_program_handles_its_own_faults(sim: &mut Sim) {
+    // SAFETY: the handler has the type of a handler; the invalid access is intended.
+    let (state, text) = failure(sim, || unsafe {
+        let before = libc::signal(libc::SIGSEGV, exit_with_4 as *const () as usize);
+        assert_ne!(before, libc::SIG_ERR);
+        let handler = libc::signal(libc::SIGSEGV, exit_with_4 as *const () as usize);
+        assert_eq!(handler, exit_with_4 as *const () as usize);
+        let ticks = core::arch::x86_64::_rdtsc();
+        assert!(
+            ticks > 0,
+            "the processor's clock does not reach the handler"
+        );
+        std::ptr::without_provenance_mut::<u8>(8).write_volatile(1);
+    });
+    assert_eq!(state, HostState::Exited(4), "{text}");
+}
+
+#[corsair_host::test]
+fn a_sent_segmentation_fault_ends_a_program(sim: &mut Sim) {
+    // SAFETY: the calls take no pointers.
+    let (state, text) = failure(sim, || unsafe {
+        libc::signal(libc::SIGSEGV, libc::SIG_IGN);
+        libc::raise(libc::SIGSEGV);
+        println!("ignored");
+        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+        libc::raise(libc::SIGSEGV);
+    });
+    assert!(text.contains("ignored"), "{text}");
+    assert_eq!(state, HostState::Crashed(11), "{text}");
+}

@@ -391,3 +391,26 @@ fn names_fail_for_a_while(sim: &mut Sim) -> Result<(), SimError> {
     );
     Ok(())
 }
+
+// Guarantee: host-2.
+#[corsair_host::test(deterministic = true)]
+fn the_processors_clock_shows_virtual_time(sim: &mut Sim) -> Result<(), SimError> {
+    use core::arch::x86_64::{__rdtscp, _rdtsc};
+    sim.host("x", || {
+        let started = Instant::now();
+        // SAFETY: all processors have these instructions.
+        let read = || unsafe {
+            let mut processor = 7;
+            let ticks = [_rdtsc(), __rdtscp(&raw mut processor)];
+            assert_eq!(processor, 0);
+            assert_eq!(ticks[0], ticks[1], "computing takes no virtual time");
+            ticks[0]
+        };
+        let first = read();
+        std::thread::sleep(Duration::from_secs(6));
+        let ticks = std::thread::spawn(move || read() - first).join().unwrap();
+        assert_eq!(u128::from(ticks), started.elapsed().as_nanos());
+        assert_eq!(ticks, 6_000_000_000);
+    });
+    sim.run_until(Duration::from_secs(10))
+}

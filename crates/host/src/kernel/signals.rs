@@ -7,7 +7,7 @@
 use super::descriptors::{Kind, Object};
 use super::process;
 use super::user::{self, Error, error};
-use super::{Id, Kernel};
+use super::{Id, Kernel, tsc};
 use crate::channel::Ending;
 use crate::raw::{args, raw};
 use std::collections::VecDeque;
@@ -42,16 +42,26 @@ enum Disposition {
     Handled,
 }
 
-fn disposition(signal: i32) -> Disposition {
+/// Returns the program's handler of a signal, `SIG_DFL` or `SIG_IGN`.
+fn handler(signal: i32) -> usize {
+    if signal == libc::SIGSEGV {
+        return tsc::handler();
+    }
     // The first word of the kernel's structure is the handler.
     let mut action = [0usize; 4];
     let arguments = args([signal as usize, 0, action.as_mut_ptr() as usize, 8]);
     // SAFETY: the structure has four words, and the mask in it has eight bytes.
-    let result = unsafe { raw(libc::SYS_rt_sigaction, arguments) };
-    match (result, action[0]) {
-        (0, libc::SIG_IGN) => Disposition::Ignored,
-        (0, handler) if handler != libc::SIG_DFL => Disposition::Handled,
-        _ => Disposition::Default,
+    match unsafe { raw(libc::SYS_rt_sigaction, arguments) } {
+        0 => action[0],
+        _ => libc::SIG_DFL,
+    }
+}
+
+fn disposition(signal: i32) -> Disposition {
+    match handler(signal) {
+        libc::SIG_IGN => Disposition::Ignored,
+        libc::SIG_DFL => Disposition::Default,
+        _ => Disposition::Handled,
     }
 }
 

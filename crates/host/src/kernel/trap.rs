@@ -4,7 +4,7 @@
 //! The filter allows calls that concern only the memory, the signals and the threads of the process itself.
 #![allow(unsafe_code, reason = "installs a filter and a signal handler")]
 
-use super::{call, current_thread};
+use super::{call, current_thread, tsc};
 use crate::raw::{self, raw};
 use libc::{
     BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, SECCOMP_RET_ALLOW,
@@ -12,14 +12,13 @@ use libc::{
 };
 
 /// The numbers of the allowed calls.
-const NATIVE: [i64; 18] = [
+const NATIVE: [i64; 17] = [
     libc::SYS_munmap,
     libc::SYS_mprotect,
     libc::SYS_madvise,
     libc::SYS_mremap,
     libc::SYS_brk,
     libc::SYS_mincore,
-    libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_rt_sigpending,
@@ -73,6 +72,21 @@ fn program() -> Vec<sock_filter> {
     for number in NATIVE {
         program.extend([skip_unless(number as u32), answer(SECCOMP_RET_ALLOW)]);
     }
+    // Only the handler of faults is simulated ([`super::tsc`]).
+    program.push(sock_filter {
+        code: (BPF_JMP | BPF_JEQ | BPF_K) as u16,
+        jt: 0,
+        jf: 4,
+        k: libc::SYS_rt_sigaction as u32,
+    });
+    program.push(load(ARGUMENT));
+    program.push(sock_filter {
+        code: (BPF_JMP | BPF_JEQ | BPF_K) as u16,
+        jt: 1,
+        jf: 0,
+        k: libc::SIGSEGV as u32,
+    });
+    program.extend([answer(SECCOMP_RET_ALLOW), load(NUMBER)]);
     // The C library then falls back to `clone`, whose flags a filter can inspect: only threads are allowed.
     let no_such_call = SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
     program.extend([skip_unless(libc::SYS_clone3 as u32), answer(no_such_call)]);
@@ -139,6 +153,7 @@ unsafe extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut li
 
 /// Installs the filter for this process, permanently.
 pub(crate) fn install() -> Result<(), String> {
+    tsc::install()?;
     let mut program = program();
     let filter = libc::sock_fprog {
         len: program.len() as u16,
