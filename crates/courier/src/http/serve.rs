@@ -311,7 +311,7 @@ async fn secured(
     };
     match agreed {
         Ok(Ok(stream)) => {
-            peer.is_certified = tls.has_certificate(&stream);
+            peer.is_certified = Tls::has_certificate(&stream);
             connection(stream, peer, service, stopped).await;
         }
         // The client does not speak TLS, or sends nothing.
