@@ -118,7 +118,7 @@ impl Cluster {
     }
 
     /// Sends a message about the online users to all members.
-    pub fn tell_all(&self, message: &[u8]) {
+    pub fn broadcast(&self, message: &[u8]) {
         for link in self.links.lock().values() {
             // A member that misses a message asks for all users.
             let _ = link.try_send(Frame::Presence(message.to_vec()));
@@ -136,7 +136,7 @@ impl Cluster {
             wanted.remove(&self.shared.node);
             self.strangers
                 .lock()
-                .retain(|id, _| !current.members.iter().any(|member| member.id == *id));
+                .retain(|id, _| current.member(*id).is_none());
             dialing.retain(|id, (address, task)| {
                 let stays = wanted.get(id) == Some(&*address) && !task.is_finished();
                 if !stays {
@@ -151,10 +151,7 @@ impl Cluster {
                     (address, task)
                 });
             }
-            let own = current
-                .members
-                .iter()
-                .find(|member| member.id == self.shared.node);
+            let own = current.member(self.shared.node);
             if own.is_some_and(|own| own.address != self.address) {
                 let moved = Change::Join {
                     id: self.shared.node,
@@ -175,13 +172,13 @@ impl Cluster {
 
     /// Opens a connection to a member whenever there is none.
     async fn dial(self: Arc<Cluster>, to: u64, address: String) {
-        let mut said = String::new();
+        let mut reported = String::new();
         loop {
             if let Err(error) = self.follow(to, &address).await {
                 let reason = error.to_string();
-                if error.kind() == io::ErrorKind::InvalidData && reason != said {
+                if error.kind() == io::ErrorKind::InvalidData && reason != reported {
                     tracing::warn!("the member at {address} cannot be used: {reason}");
-                    said = reason;
+                    reported = reason;
                 }
             }
             self.close_link(to);
@@ -237,22 +234,12 @@ impl Cluster {
     }
 
     fn has(&self, node: u64) -> bool {
-        self.shared
-            .current
-            .borrow()
-            .members
-            .iter()
-            .any(|member| member.id == node)
+        self.shared.current.borrow().member(node).is_some()
     }
 
     fn leader(&self) -> Option<Member> {
         let leader = self.shared.leader.load(Relaxed);
-        let current = self.shared.current.borrow();
-        current
-            .members
-            .iter()
-            .find(|member| member.id == leader)
-            .cloned()
+        self.shared.current.borrow().member(leader).cloned()
     }
 
     /// Fetches copies of the index of other members when they ask for it, until the node closes.
@@ -266,8 +253,7 @@ impl Cluster {
             let Some(from) = from else { return };
             self.shared.wants_snapshot.send_replace(None);
             let current = self.shared.current.borrow().clone();
-            let known = current.members.iter().find(|member| member.id == from);
-            let address = known.map(|member| member.address.clone());
+            let address = current.member(from).map(|member| member.address.clone());
             let Some(address) = address.or_else(|| self.strangers.lock().get(&from).cloned())
             else {
                 continue;

@@ -236,7 +236,7 @@ fn is_member(data: &Path) -> Result<bool, StartError> {
 /// Checks that the data in a directory do not belong to a member of a cluster.
 ///
 /// # Errors
-/// They do.
+/// The data belong to a member, or cannot be read.
 pub(crate) fn refuse_member(data: &Path) -> Result<(), StartError> {
     let is_described = data.join(DESCRIPTION).exists();
     match is_described || (replicated::is_in(data) && is_member(data)?) {
@@ -355,7 +355,10 @@ fn alone(data: &Path) -> Result<u64, StartError> {
         )));
     }
     let Some(mut store) = Store::open(data)? else {
-        return Err(StartError::Setting("there is no log".to_owned()));
+        return Err(StartError::Setting(format!(
+            "the log in {} has no beginning; restore a backup",
+            data.display()
+        )));
     };
     let index = OpenedIndex::open(Some(data))?;
     let last = store.last();

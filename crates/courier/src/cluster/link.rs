@@ -168,7 +168,16 @@ async fn receive_hello(stream: &mut Box<dyn Io>) -> io::Result<(Hello, Vec<u8>)>
     Ok((hello, bytes))
 }
 
-/// Exchanges the first messages. `is_caller` is true on the side that has opened the connection.
+/// The sides of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// This side has opened the connection.
+    Caller,
+    /// This side has accepted the connection.
+    Callee,
+}
+
+/// Exchanges the first messages.
 ///
 /// # Errors
 /// The other side is not a member, does not answer in time, or has another version.
@@ -176,15 +185,14 @@ pub(crate) async fn open(
     mut stream: Box<dyn Io>,
     key: &Key,
     hello: Hello,
-    is_caller: bool,
+    side: Side,
 ) -> io::Result<Link> {
     let exchange = async {
         let own = send_hello(&mut stream, &hello).await?;
         let (other, bytes) = receive_hello(&mut stream).await?;
-        let (caller, callee) = if is_caller {
-            (own, bytes)
-        } else {
-            (bytes, own)
+        let (caller, callee) = match side {
+            Side::Caller => (own, bytes),
+            Side::Callee => (bytes, own),
         };
         let direction = |purpose: u8| {
             let mut hasher = key.of(CONTEXT).hasher();
@@ -197,8 +205,11 @@ pub(crate) async fn open(
                 number: 0,
             }
         };
-        let (mine, yours) = if is_caller { (0, 1) } else { (1, 0) };
-        io::Result::Ok((other, direction(mine), direction(yours)))
+        let (from_caller, from_callee) = (direction(0), direction(1));
+        io::Result::Ok(match side {
+            Side::Caller => (other, from_caller, from_callee),
+            Side::Callee => (other, from_callee, from_caller),
+        })
     };
     let opened = timeout(PATIENCE, exchange).await;
     let (hello, sending, receiving) = opened.map_err(|_| io::ErrorKind::TimedOut)??;
@@ -229,7 +240,7 @@ pub(crate) async fn connect(
 ) -> io::Result<Link> {
     let stream = timeout(PATIENCE, upgraded(address, secure)).await;
     let stream = stream.map_err(|_| io::ErrorKind::TimedOut)??;
-    open(stream, key, hello, true).await
+    open(stream, key, hello, Side::Caller).await
 }
 
 async fn upgraded(address: &str, secure: Option<&Secure>) -> io::Result<Box<dyn Io>> {

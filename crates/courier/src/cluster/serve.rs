@@ -34,7 +34,7 @@ impl Cluster {
         index: &Index,
         counted: impl Send,
     ) -> io::Result<()> {
-        let mut link = link::open(stream, &self.key, self.hello()?, false).await?;
+        let mut link = link::open(stream, &self.key, self.hello()?, link::Side::Callee).await?;
         let request = timeout(SILENCE, link.reader.receive()).await;
         let request: Request = match request.map_err(|_| io::ErrorKind::TimedOut)? {
             Ok(request) => request,
@@ -180,7 +180,7 @@ impl Cluster {
                     }
                 }
                 Answer::Refused(reason) => return Err(reason),
-                _ => "there is no leader, because a majority of the members cannot be reached"
+                _ => "no member leads, because a majority of the members cannot be reached"
                     .to_owned(),
             };
             if Instant::now() >= end {

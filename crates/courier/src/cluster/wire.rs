@@ -1,4 +1,4 @@
-//! What members of a cluster say to each other.
+//! The messages between the members of a cluster.
 
 use crate::log::replicated::{Base, Change, Proposal};
 use serde::{Deserialize, Serialize};

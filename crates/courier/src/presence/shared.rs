@@ -197,7 +197,7 @@ impl SharedPresence {
     fn publish(&self, message: &PresenceMessage) {
         // Other nodes request lost changes later.
         if let Ok(bytes) = postcard::to_allocvec(&(self.me, message)) {
-            self.cluster.tell_all(&bytes);
+            self.cluster.broadcast(&bytes);
         }
     }
 

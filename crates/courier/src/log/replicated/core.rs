@@ -1,8 +1,9 @@
 //! The thread of a replicated log: consensus, the disk, and the feed of the index.
 //!
 //! **Proposals.** A command is proposed in one term, at the leader of that term, which accepts it only in that term and
-//! once. When an entry of a later term is committed, all commands that were proposed earlier and are not in the log
-//! will never be in it, so they are proposed again. So a command is stored exactly once, whichever leaders fail.
+//! once. A member proposes nothing until an entry of the current term is committed: only then are commands that were
+//! proposed in earlier terms either in the log or lost, and lost ones are proposed again. So a command is stored exactly
+//! once, whichever leaders fail.
 //!
 //! **Feeding.** Committed entries are read from the storage as fast as the index takes them, so a slow index neither
 //! delays the log nor fills the memory.
@@ -10,6 +11,8 @@
 mod commit;
 mod members;
 mod propose;
+#[cfg(test)]
+mod tests;
 
 pub(super) use commit::decode;
 pub(super) use propose::encode;
@@ -33,11 +36,12 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The interval of ticks.
 const TICK: Duration = Duration::from_millis(40);
-/// The number of ticks without a leader after which a member becomes a candidate, at least; at most twice as many.
+/// The least number of ticks without a leader after which a member becomes a candidate. Each member waits for a random
+/// number of ticks below twice this number.
 const ELECTION: usize = 20;
 /// The number of ticks between two heartbeats of the leader.
 const HEARTBEAT: usize = 3;
-/// The maximum bytes of entries in a message, and of messages on their way to a member: 64 of them.
+/// The maximum size of the entries in a message in bytes. At most 64 messages are on their way to a member.
 const LARGEST_MESSAGE: u64 = 256 << 10;
 /// The maximum bytes of entries that are not committed.
 const MOST_UNCOMMITTED: u64 = 64 << 20;
@@ -162,11 +166,7 @@ impl Core {
     }
 
     fn is_alone(&self) -> bool {
-        let mut voters = self
-            .current
-            .members
-            .iter()
-            .filter(|member| !member.is_learner);
+        let mut voters = self.current.voters();
         let node = self.raft.raft.id;
         voters.next().is_some_and(|one| one.id == node) && voters.next().is_none()
     }
@@ -185,9 +185,14 @@ impl Core {
                 tracing::error!("the log cannot be written: {error}");
                 self.give_up(&LogError::Failed(error.to_string()));
             }
-            Err(_) => {
-                let reason = "its log lacks entries that this node had stored: remove its data directory, remove the node from the cluster, and let it join again";
-                self.stop(reason.to_owned());
+            Err(panic) => {
+                let said = panic.downcast_ref::<String>().map_or("", String::as_str);
+                // The library ends like this if the leader has committed more than the log of this node has.
+                let reason = match said.contains("out of range") {
+                    true => "its log lacks entries that this node had stored: remove its data directory, remove the node from the cluster, and let it join again".to_owned(),
+                    false => format!("its log has failed: {said}; start the node again"),
+                };
+                self.stop(reason);
             }
         }
         self.shared.leader.store(0, Relaxed);
@@ -216,13 +221,11 @@ impl Core {
         let mut next = Instant::now() + TICK;
         self.ready()?;
         loop {
-            let is_full = self.fed < self.committed;
-            let pause = next.saturating_duration_since(Instant::now());
-            let pause = if is_full {
-                pause.min(Duration::from_millis(1))
-            } else {
-                pause
-            };
+            let mut pause = next.saturating_duration_since(Instant::now());
+            if self.fed < self.committed {
+                // The index takes no more entries now.
+                pause = pause.min(Duration::from_millis(1));
+            }
             let first = match self.works.recv_timeout(pause) {
                 Ok(work) => Some(work),
                 Err(RecvTimeoutError::Timeout) => None,
@@ -285,7 +288,7 @@ impl Core {
             Work::Link(to, Some(link)) => {
                 self.links.insert(to, link);
                 if to == self.raft.raft.leader_id {
-                    self.propose_again(self.term);
+                    self.propose_again();
                 }
             }
             Work::Link(to, None) => {
@@ -386,7 +389,7 @@ impl Core {
         }
         self.idle += 1;
         if self.idle >= AGAIN && !self.pending.is_empty() && !self.is_leader() {
-            self.propose_again(self.term);
+            self.propose_again();
         }
         self.lost = if self.raft.raft.leader_id == 0 {
             self.lost + 1

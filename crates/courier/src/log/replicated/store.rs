@@ -62,17 +62,25 @@ impl Base {
         self.members.sort_by_key(|member| member.id);
     }
 
+    /// Returns the member with this id.
+    pub fn member(&self, id: u64) -> Option<&Member> {
+        self.members.iter().find(|member| member.id == id)
+    }
+
+    /// Returns the members with a vote.
+    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| !member.is_learner)
+    }
+
+    /// Returns the members without a vote.
+    pub fn learners(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.is_learner)
+    }
+
     fn conf_state(&self) -> ConfState {
-        let of = |is_learner| {
-            let some = self
-                .members
-                .iter()
-                .filter(move |member| member.is_learner == is_learner);
-            some.map(|member| member.id).collect()
-        };
         ConfState {
-            voters: of(false),
-            learners: of(true),
+            voters: self.voters().map(|member| member.id).collect(),
+            learners: self.learners().map(|member| member.id).collect(),
             ..ConfState::default()
         }
     }

@@ -84,7 +84,7 @@ impl Core {
                 .send(if is_done { Ok(()) } else { Err(None) });
         }
         if term > before {
-            self.propose_again(term - 1);
+            self.propose_lost();
         }
     }
 

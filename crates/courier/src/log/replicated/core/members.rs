@@ -27,12 +27,7 @@ impl Core {
     /// Gives a vote to a learner that has caught up.
     pub(super) fn promote(&mut self) {
         let last = self.raft.raft.raft_log.last_index();
-        let learners = self
-            .current
-            .members
-            .iter()
-            .filter(|member| member.is_learner);
-        let ready = learners.into_iter().find(|learner| {
+        let ready = self.current.learners().find(|learner| {
             let progress = self.raft.raft.prs().get(learner.id);
             progress.is_some_and(|progress| {
                 progress.recent_active && progress.matched + NEAR >= last && progress.matched > 0
@@ -75,7 +70,7 @@ impl Core {
             return Err(None);
         }
         let members = &self.current.members;
-        let known = |id| members.iter().find(|member| member.id == id);
+        let known = |id| self.current.member(id);
         match wanted {
             Change::Join { id, address } => {
                 let other = members
@@ -107,8 +102,7 @@ impl Core {
                         "the cluster has no member {id:016x}; `corsair-courier members` lists them"
                     )));
                 };
-                let voters = members.iter().filter(|member| !member.is_learner);
-                if !member.is_learner && voters.count() == 1 {
+                if !member.is_learner && self.current.voters().count() == 1 {
                     return Err(Some("the last member cannot be removed".to_owned()));
                 }
                 Ok(Some(conf_change(ConfChangeType::RemoveNode, id, "")))
@@ -122,36 +116,24 @@ impl Core {
             return;
         }
         let node = self.raft.raft.id;
-        let matched = |id| {
-            self.raft
-                .raft
-                .prs()
-                .get(id)
-                .map_or(0, |progress| progress.matched)
-        };
-        let voters = self
-            .current
-            .members
-            .iter()
-            .filter(|member| !member.is_learner);
+        let voters = self.current.voters();
         let others =
             voters.filter(|member| member.id != node && self.links.contains_key(&member.id));
         let best = others
-            .max_by_key(|member| matched(member.id))
+            .max_by_key(|member| self.matched(member.id))
             .map(|member| member.id);
         if let Some(to) = to.or(best) {
             self.raft.transfer_leader(to);
         }
     }
 
+    /// Returns the last position that a member has stored, if this node leads.
+    fn matched(&self, id: u64) -> Option<u64> {
+        let progress = self.raft.raft.prs().get(id);
+        progress.map(|progress| progress.matched)
+    }
+
     pub(super) fn status(&self) -> Status {
-        let progress = |id| {
-            self.raft
-                .raft
-                .prs()
-                .get(id)
-                .map(|progress| progress.matched)
-        };
         Status {
             node: self.raft.raft.id,
             leader: self.raft.raft.leader_id,
@@ -162,7 +144,7 @@ impl Core {
                     .current
                     .members
                     .iter()
-                    .filter_map(|member| Some((member.id, progress(member.id)?)))
+                    .filter_map(|member| Some((member.id, self.matched(member.id)?)))
                     .collect(),
                 false => Vec::new(),
             },

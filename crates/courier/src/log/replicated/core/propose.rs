@@ -48,13 +48,13 @@ pub(super) fn origin(entry: &LogEntry) -> Option<(u64, u64)> {
 }
 
 impl Core {
-    /// Proposes commands that have not been proposed in this term.
+    /// Proposes commands that have not been proposed in this term, after the first commit in it.
     pub(super) fn propose(&mut self) {
-        let leader = self.raft.raft.leader_id;
-        if leader == 0 || self.raft.raft.lead_transferee.is_some() {
+        let (leader, term) = (self.raft.raft.leader_id, self.raft.raft.term);
+        let has_committed = self.current.term == term;
+        if leader == 0 || !has_committed || self.raft.raft.lead_transferee.is_some() {
             return;
         }
-        let term = self.raft.raft.term;
         while !self.unproposed.is_empty() {
             let (mut numbers, mut proposals, mut bytes) = (Vec::new(), Vec::new(), 0);
             while let Some(&number) = self.unproposed.front()
@@ -107,20 +107,32 @@ impl Core {
         }
     }
 
-    /// Proposes again what was proposed in this term or earlier and is not committed.
-    pub(super) fn propose_again(&mut self, term: u64) {
+    /// Proposes again what was proposed in this term and is not committed: it may be lost on its way, and the leader
+    /// recognizes what it has received. What was proposed in an earlier term may be in the leader's log.
+    pub(super) fn propose_again(&mut self) {
+        let term = self.term;
+        self.withdraw(|proposed| proposed == term);
+    }
+
+    /// Proposes again what was proposed in earlier terms and is not committed, after the first commit in a term.
+    pub(super) fn propose_lost(&mut self) {
+        let term = self.current.term;
+        self.withdraw(|proposed| proposed < term);
+    }
+
+    /// Treats commands as not proposed if they were proposed in a term for which `is_lost` is true.
+    fn withdraw(&mut self, is_lost: impl Fn(u64) -> bool) {
         (self.sent, self.idle) = (0, 0);
-        let lost = self.pending.iter_mut().filter(|(_, pending)| {
-            pending.data.is_some() && pending.term != 0 && pending.term <= term
-        });
-        for (_, pending) in lost {
-            pending.term = 0;
+        self.unproposed.clear();
+        for (&number, pending) in &mut self.pending {
+            if pending.data.is_none() {
+                continue;
+            }
+            if pending.term == 0 || is_lost(pending.term) {
+                pending.term = 0;
+                self.unproposed.push_back(number);
+            }
         }
-        let open = self
-            .pending
-            .iter()
-            .filter(|(_, pending)| pending.data.is_some() && pending.term == 0);
-        self.unproposed = open.map(|(&number, _)| number).collect();
     }
 
     /// Appends entries to the log of this leader.
