@@ -196,15 +196,7 @@ impl Fault {
 
     /// Returns the nodes that a fault affects.
     pub(crate) fn nodes(&self) -> Option<Nodes> {
-        match *self {
-            Fault::Partition { side: nodes, .. }
-            | Fault::Crash { nodes, .. }
-            | Fault::Delay { nodes, .. }
-            | Fault::Pause { nodes, .. }
-            | Fault::Slow { nodes, .. }
-            | Fault::Skew { nodes, .. } => Some(nodes),
-            _ => None,
-        }
+        self.clone().nodes_mut().copied()
     }
 
     /// Returns the interval of a fault in milliseconds; `None` if the fault lasts until all faults stop.

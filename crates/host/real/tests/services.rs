@@ -1,6 +1,6 @@
 //! Our own services: the real main functions of `corsair-courier` and `corsair-stream`, with their flags.
 
-use corsair_host::{Fault, HostState, Sim, SimError};
+use corsair_host::{Fault, HostId, HostState, Sim, SimError};
 use reqwest::blocking::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -104,6 +104,25 @@ fn chat() {
     println!("all messages are there");
 }
 
+/// Interrupts a service from the first second on. The milliseconds for which it runs and is off are the least number and
+/// a random number below the second one.
+fn interrupt(
+    sim: &mut Sim,
+    node: &HostId,
+    faults: &[fn(&HostId) -> Fault],
+    up: (u64, u32),
+    down: (u64, u32),
+) {
+    let mut random = corsair::Random::new(sim.seed());
+    let mut time = 1_000;
+    for fault in faults {
+        time += up.0 + u64::from(random.below(up.1));
+        sim.at(ms(time), fault(node));
+        time += down.0 + u64::from(random.below(down.1));
+        sim.at(ms(time), Fault::start(node));
+    }
+}
+
 #[corsair_host::test(seeds = 4, deterministic = true)]
 fn courier_loses_no_message_that_it_answered(sim: &mut Sim) -> Result<(), SimError> {
     let node = sim.host("courier", || {
@@ -113,19 +132,13 @@ fn courier_loses_no_message_that_it_answered(sim: &mut Sim) -> Result<(), SimErr
         "corsair-courier serve --listen 0.0.0.0:8080 --data /var/courier --password-memory 64";
     sim.args(&node, flags.split(' '));
     let client = sim.host("client", chat);
-    let mut random = corsair::Random::new(sim.seed());
-    let mut time = 1_000;
-    for fault in [
+    let faults = [
         Fault::power_loss,
         Fault::kill,
         Fault::power_loss,
         Fault::power_loss,
-    ] {
-        time += 1_000 + u64::from(random.below(800));
-        sim.at(ms(time), fault(&node));
-        time += 200 + u64::from(random.below(200));
-        sim.at(ms(time), Fault::start(&node));
-    }
+    ];
+    interrupt(sim, &node, &faults, (1_000, 800), (200, 200));
     sim.run_until(Duration::from_secs(120))?;
     assert_eq!(sim.state(&client), HostState::Exited(0), "{}", sim.log());
     Ok(())
@@ -227,20 +240,14 @@ fn stream_counts_each_point_once_through_power_losses(sim: &mut Sim) -> Result<(
     let flags = "corsair-stream serve --addr 0.0.0.0:9092 --data /var/stream --durability always --checkpoint 0.1";
     sim.args(&node, flags.split(' '));
     let client = sim.host("client", sum_points);
-    let mut random = corsair::Random::new(sim.seed());
-    let mut time = 1_000;
-    for fault in [
+    let faults = [
         Fault::power_loss,
         Fault::kill,
         Fault::power_loss,
         Fault::kill,
         Fault::power_loss,
-    ] {
-        time += 200 + u64::from(random.below(400));
-        sim.at(ms(time), fault(&node));
-        time += 100 + u64::from(random.below(200));
-        sim.at(ms(time), Fault::start(&node));
-    }
+    ];
+    interrupt(sim, &node, &faults, (200, 400), (100, 200));
     sim.run_until(Duration::from_secs(60))?;
     assert_eq!(sim.state(&client), HostState::Exited(0), "{}", sim.log());
     Ok(())

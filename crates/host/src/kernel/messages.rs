@@ -192,7 +192,15 @@ impl Kernel {
         let is_new = matches!(object.kind, Kind::New(_));
         let total = buffers.len();
         loop {
-            let result = match self.write_once(id, &buffers.after(attempt.sent), to) {
+            let rest;
+            let left = match attempt.sent {
+                0 => buffers,
+                sent => {
+                    rest = buffers.after(sent);
+                    &rest
+                }
+            };
+            let result = match self.write_once(id, left, to) {
                 Ok(Some(count)) => {
                     let sent = attempt.sent + count as usize;
                     if !is_stream || nonblocking || sent >= total {

@@ -60,26 +60,15 @@ impl Filling {
                         self.next = every;
                     }
                 }
-                Shape::Time {
-                    period, every: 0, ..
-                } => {
+                Shape::Time { every: 0, .. } => {
                     self.add(batch, begun, place + 1, room);
                     begun = place + 1;
-                    if time >= self.next {
-                        self.keep_from(time.saturating_sub(period).saturating_add(1));
-                        out.extend(self.window(time, period));
-                        self.next = time;
-                    }
+                    self.complete(time, shape, out);
                 }
-                Shape::Time {
-                    period,
-                    every,
-                    align,
-                    ..
-                } if time >= self.next => {
+                Shape::Time { .. } if time >= self.next => {
                     self.add(batch, begun, place, room);
                     begun = place;
-                    self.end(time, period, every, align, out);
+                    self.complete(time, shape, out);
                 }
                 Shape::Time { .. } => {}
                 Shape::Moment => {
