@@ -82,7 +82,7 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: 
         _ => None,
     };
     let Some(length) = length else {
-        // SAFETY: the arguments are those of this handler.
+        // SAFETY: the kernel has passed these arguments to this handler.
         return unsafe { pass_on(signal, code, info, context) };
     };
     let ticks = ticks();
@@ -102,8 +102,8 @@ const RDTSCP: [u8; 3] = [0x0f, 0x01, 0xf9];
 fn length_of_reading(at: usize) -> Option<usize> {
     let starts_with = |bytes: &[u8]| {
         let mut bytes = bytes.iter().enumerate();
-        // SAFETY: the processor has decoded an instruction here, and a byte is read only if all bytes before it are
-        // those of an instruction that is longer.
+        // SAFETY: the processor has decoded an instruction here. A byte is read only if an instruction that begins
+        // with the bytes before it has this byte as well.
         bytes.all(|(index, &byte)| unsafe { *((at + index) as *const u8) } == byte)
     };
     let known: [&[u8]; 2] = [&RDTSC, &RDTSCP];
@@ -126,7 +126,7 @@ fn ticks() -> u64 {
 /// Does what the program has requested for `SIGSEGV`.
 ///
 /// # Safety
-/// The arguments are those of a signal handler.
+/// The kernel has passed these arguments to a signal handler.
 unsafe fn pass_on(signal: i32, code: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let is_sent = code <= 0;
     match handler() {
