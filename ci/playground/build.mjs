@@ -14,11 +14,18 @@ const [bindings, out] = process.argv.slice(2);
 const view = resolve("crates/view/src/page");
 const own = resolve("crates/playground/page");
 
+// The first example is the shop of the book's first page, without the schema, which the editor has.
+const shop = /```json file shop_arch\.json\n(.*?)```/s.exec(readFileSync("examples/book/src/architecture/start.md", "utf8"))?.[1]
+  ?.replace(/ *"\$schema".*\n/, "");
+if (!shop) throw new Error("examples/book/src/architecture/start.md has no block 'json file shop_arch.json'");
+
 /** Modules by name: those of the live view, but for its socket. */
 const modules = (/** @type {string} */ workerText) => ({
   name: "modules",
   setup(/** @type {any} */ builder) {
     builder.onResolve({ filter: /^corsair$/ }, () => ({ path: resolve(bindings, "corsair_playground.js") }));
+    builder.onResolve({ filter: /^shop$/ }, () => ({ path: "shop", namespace: "shop" }));
+    builder.onLoad({ filter: /.*/, namespace: "shop" }, () => ({ contents: shop, loader: "text" }));
     builder.onResolve({ filter: /^worker$/ }, () => ({ path: "worker", namespace: "worker" }));
     builder.onLoad({ filter: /.*/, namespace: "worker" }, () => ({ contents: workerText, loader: "text" }));
     builder.onResolve({ filter: /\/connect\.js$/ }, () => ({ path: `${own}/connect.js` }));

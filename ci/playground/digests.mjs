@@ -2,6 +2,7 @@
 //
 //   node digests.mjs NODE_BINDINGS_DIR CORSAIR
 
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -30,6 +31,18 @@ for (const [name, text] of definitions(corsair)) {
 }
 writeFileSync(process.argv[4] ?? join(folder, "digests.json"), JSON.stringify(expected));
 console.log(`playground: ${Object.keys(expected).length} digests in Node, ${wrong} differ`);
+// Answers are those of the command, to the last digit.
+const shop = join(folder, "shop_arch.json");
+const text = JSON.stringify({ arch: "shop", load: { www: { rate: 200, arrivals: "poisson" } }, services: [
+  { name: "db", package: "store", count: 2, regions: 1, service_time: { exponential: "4ms" }, concurrency: 4 },
+  { name: "www", package: "denominator", count: 0, regions: 0, dependencies: ["db"] }] });
+writeFileSync(shop, text);
+const answer = (/** @type {string[]} */ ...given) => JSON.parse(execFileSync(command, [...given, "--format", "json"], { cwd: folder }).toString());
+assert.deepEqual({ ...JSON.parse(corsair.capacity(text, 7n, 2, 50)), arch: shop },
+  answer("capacity", "-a", shop, "-d", "2", "--limit", "50ms", "--seed", "7"));
+assert.deepEqual(JSON.parse(corsair.compare(text, "services.db.count=4", 7n, 2, 3)),
+  answer("compare", shop, "--set", "services.db.count=4", "-d", "2", "--seeds", "3", "--seed", "7"));
+
 // Bad input gives a sentence.
 for (const [what, bad] of [
   ["no JSON", () => corsair.check("{")], ["an unknown field", () => corsair.check('{"arch": "x", "sevrices": []}')],

@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -32,7 +33,8 @@ async function until(/** @type {any} */ page, /** @type {() => unknown} */ predi
   for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
     if (await page.evaluate(predicate)) return;
   }
-  throw new Error(`not within a minute: ${predicate}`);
+  const said = ["#said", "#problem", "#stopped", "#play"].map((id) => page.textContent(id));
+  throw new Error(`not within a minute: ${predicate}; the page says ${JSON.stringify([...(await Promise.all(said)), ...complaints])}`);
 }
 
 const began = Date.now();
@@ -49,6 +51,11 @@ for (const [name, text] of definitions(corsair)) {
     same += 1;
   }
 }
+
+// The first example is the shop of the book.
+assert.equal(await page.inputValue("#example"), "shop");
+await page.selectOption("#example", "netflixoss");
+await until(page, () => document.title.includes("netflixoss"));
 
 // The live view: plays, shows the digest when it is paused, takes a command.
 await page.click("#play");
@@ -75,13 +82,26 @@ const other = await browser.newPage();
 await other.goto(link);
 await until(other, () => document.querySelectorAll("#commands li").length === 1);
 assert.equal(await other.inputValue("#seed"), "5");
+assert.equal(await other.inputValue("#example"), "", "the example of a link");
 await other.close();
+
+// A page whose link is damaged, or has a wrong definition, says so and can be used.
+const wrongLink = gzipSync(JSON.stringify({ definition: '{"arch": "x", "services": 5}', seed: "1", seconds: 10 })).toString("base64url");
+for (const [hash, said] of [["#H4sIAAAA", /damaged/], [`#${wrongLink}`, /expected a sequence/]]) {
+  const damaged = await browser.newPage();
+  await damaged.goto(url + hash);
+  await until(damaged, () => window.corsair?.pictures() > 0 && document.querySelector("#said.wrong"));
+  assert.match(await damaged.textContent("#said"), said);
+  await damaged.selectOption("#example", "lamp");
+  await until(damaged, () => document.title.includes("lamp"));
+  await damaged.close();
+}
 
 // Answers.
 await page.selectOption("#example", "lamp");
 await until(page, () => document.title.includes("lamp"));
 await page.click("#capacity button");
-await until(page, () => /nothing limits/.test(document.querySelector("#said").textContent));
+await until(page, () => /nothing limits/.test(document.querySelector("#verdict").textContent));
 await page.evaluate(() => {
   const services = [{ name: "db", package: "store", count: 1, regions: 1, service_time: "4ms", concurrency: 2 },
     { name: "www", package: "denominator", count: 0, regions: 0, dependencies: ["db"] }];
@@ -89,13 +109,26 @@ await page.evaluate(() => {
   editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: JSON.stringify({ arch: "shop", services }) } });
 });
 await page.click("#capacity button");
-await until(page, () => /^sustains \d/.test(document.querySelector("#said").textContent) && document.querySelectorAll("#answer tr").length > 3);
+await until(page, () => /^sustains \d.* busy$/.test(document.querySelector("#verdict").textContent)
+  && document.querySelectorAll("#answer tr").length > 3 && document.querySelectorAll("#answer polyline").length === 2);
+const [left, right] = await Promise.all(["#definition", "#answers"].map((id) => page.locator(id).boundingBox()));
+assert.ok(right.x >= left.x + left.width && right.y + right.height <= 900, "the answers are at the right, within the window");
+await until(page, () => /has changed/.test(document.querySelector("#said").textContent));
+await page.focus(".cm-content");
+await page.keyboard.press("Control+Enter");
+await until(page, () => document.title.includes("shop"));
 await page.selectOption("#example", "test");
 await page.selectOption("#example", "lamp");
 await until(page, () => document.title.includes("lamp"));
-await page.fill("#settings", "services.webserver.count=36");
+assert.equal(await page.inputValue("#settings"), "services.rds-mysql.count=4");
 await page.click("#compare button");
-await until(page, () => /intervals/.test(document.querySelector("#said").textContent));
+await until(page, () => /intervals/.test(document.querySelector("#verdict").textContent));
+await page.click("#digest-run");
+await until(page, () => /^digest [0-9a-f]{16} /.test(document.querySelector("#verdict").textContent));
+await page.fill("#seed", "five");
+await page.click("#digest-run");
+await until(page, () => /'five' is not a seed/.test(document.querySelector("#said.wrong")?.textContent ?? ""));
+await page.fill("#seed", "5");
 await page.fill("#settings", "services.nobody.count=36");
 await page.click("#compare button");
 await until(page, () => /nobody/.test(document.querySelector("#said.wrong")?.textContent ?? ""));
@@ -119,7 +152,13 @@ await page.waitForSelector(".cm-lintRange", { timeout: 20_000 });
 
 // Pirates.
 await page.selectOption("#example", "pirates");
+await until(page, () => document.title.includes("fsm"));
+await page.click("#play");
 await until(page, () => !document.querySelector("#densities").hidden);
+assert.match(await page.textContent("#guide"), /pirate/);
+await page.fill("#population", "50");
+await page.click("#start");
+await until(page, () => /^5[01] actors/.test(document.querySelector("#front").title));
 if (picture) await page.screenshot({ path: picture });
 
 // 30 frames a second with 500 instances, none above 100 ms.
@@ -139,10 +178,19 @@ const gaps = frames.slice(1).map((time, place) => time - frames[place]).sort((a,
 console.log(`playground: first picture after ${first} ms; with 500 instances a frame every ${gaps[75].toFixed(1)} ms (median), longest ${gaps.at(-1).toFixed(1)} ms`);
 
 const { source } = require("axe-core");
-// The browser's own tool runs this, not the page, whose policy would refuse.
-await page.evaluate(source);
-const violations = await page.evaluate(async () =>
-  (await window.axe.run()).violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" ")}`));
+await page.selectOption("#example", "shop");
+await page.click("#capacity button");
+await until(page, () => !document.querySelector("#answers").hidden);
+/** The rules of accessibility that a page breaks. The browser's own tool runs this, not the page, whose policy would refuse. */
+async function violationsOf(/** @type {any} */ page) {
+  await page.evaluate(source);
+  return page.evaluate(async () =>
+    (await window.axe.run()).violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" ")}`));
+}
+const dark = await browser.newPage({ viewport: { width: 1400, height: 900 }, colorScheme: "dark" });
+await dark.goto(url);
+await until(dark, () => window.corsair?.pictures() > 0);
+const violations = [...(await violationsOf(page)), ...(await violationsOf(dark))];
 
 assert.deepEqual(requests.filter((one) => !one.startsWith(url) && !one.startsWith("data:")), [], "the page loads something");
 assert.deepEqual(complaints, []);

@@ -1,9 +1,13 @@
-// The playground: a definition at the left, the live view at the right.
+// The playground: a definition at the left, the live view and answers at the right.
 
+import shop from "shop";
 import workerText from "worker";
 import { autocompletion } from "@codemirror/autocomplete";
+import { syntaxHighlighting } from "@codemirror/language";
+import { classHighlighter } from "@lezer/highlight";
 import { EditorView, basicSetup } from "codemirror";
 import { jsonSchema } from "codemirror-json-schema";
+import * as answers from "./answers.js";
 import { deliver, setPost } from "./connect.js";
 
 /** @param {string} id */
@@ -27,6 +31,7 @@ class Caller {
       if (data.wrong === undefined) waits?.done(data.value);
       else waits?.failed(new Error(data.wrong));
     };
+    this.worker.onerror = ({ message }) => complain(`the simulation has failed (${message}); reload the page`);
     this.worker.postMessage({ module });
   }
 
@@ -61,7 +66,7 @@ const toBase64 = (/** @type {Uint8Array} */ bytes) => btoa(Array.from(bytes, (by
 const MOST_LINK = 200_000;
 const MOST_TEXT = 2_000_000;
 
-/** @returns {Promise<any>} what the link says, if it says anything */
+/** @returns {Promise<any>} the content of the link, if the address has one */
 async function fromLink() {
   const text = location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/");
   if (text === "" || text.length > MOST_LINK) return null;
@@ -70,8 +75,7 @@ async function fromLink() {
     if (bytes.length > MOST_TEXT) throw new Error("too long");
     return JSON.parse(new TextDecoder().decode(bytes));
   } catch {
-    say("the link is damaged; copy the whole address", true);
-    return null;
+    return { fault: "the link is damaged; copy the whole address" };
   }
 }
 
@@ -84,17 +88,29 @@ function say(text, wrong = false) {
 /** @param {unknown} error */
 const complain = (error) => say(error instanceof Error ? error.message : String(error), true);
 
-/** @param {string[][]} rows */
-function table(rows) {
-  const made = document.createElement("table");
-  for (const row of rows) {
-    const line = made.insertRow();
-    for (const text of row) line.insertCell().textContent = text;
-  }
-  $("answer").replaceChildren(made);
+const READY = "Press Play. Everything runs in this page, and nothing is sent.";
+
+/**
+ * The text of a field as a whole number of a range.
+ * @param {string} id @param {string} what @param {bigint} least @param {bigint} most
+ */
+function whole(id, what, least, most) {
+  const text = field(id).value.trim();
+  const number = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n;
+  if (number < least || number > most) throw new Error(`'${text}' is not a ${what}; give a whole number from ${least} to ${most}`);
+  return String(number);
 }
 
-const ms = (/** @type {number | null} */ seconds) => (seconds === null ? "" : `${(seconds * 1e3).toPrecision(3)} ms`);
+/** A change that is worth a comparison: twice as many instances of the first store. @param {string} text */
+function suggestion(text) {
+  try {
+    const services = JSON.parse(text).services.filter((/** @type {any} */ one) => one.count > 0);
+    const chosen = services.find((/** @type {any} */ one) => one.package === "store") ?? services[0];
+    return chosen ? `services.${chosen.name}.count=${chosen.count * 2}` : "";
+  } catch {
+    return "";
+  }
+}
 
 async function main() {
   const packed = $("wasm").textContent ?? "";
@@ -106,26 +122,59 @@ async function main() {
   const link = await fromLink();
   const schema = await other.call("schema");
   const names = await other.call("examples");
-  $("example").replaceChildren(...["", ...names, "pirates"].map((name) => new Option(name === "" ? "choose…" : name, name)));
+  const isLinked = typeof link?.definition === "string";
+  $("example").replaceChildren(...[...(isLinked ? [""] : []), "shop", ...names, "pirates"].map((name) => new Option(name === "" ? "from the link" : name, name)));
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   const editor = new EditorView({
-    doc: typeof link?.definition === "string" ? link.definition : await other.call("example", "netflixoss"),
-    extensions: [basicSetup, jsonSchema(schema), autocompletion(), EditorView.lineWrapping,
+    doc: isLinked ? link.definition : shop,
+    extensions: [basicSetup, jsonSchema(schema), autocompletion(), EditorView.lineWrapping, syntaxHighlighting(classHighlighter),
+      EditorView.darkTheme.of(isDark),
+      EditorView.updateListener.of((update) => update.docChanged && edited()),
       EditorView.cspNonce.of(document.querySelector("style")?.nonce ?? ""),
       EditorView.contentAttributes.of({ "aria-label": "definition" })],
     parent: $("editor"),
   });
   const text = () => editor.state.doc.toString();
   const [seed, seconds] = [field("seed"), field("seconds")];
-  if (/^\d{1,19}$/.test(String(link?.seed))) seed.value = String(link.seed);
+  if (/^\d{1,20}$/.test(String(link?.seed))) seed.value = String(link.seed);
   if (Number(link?.seconds) > 0) seconds.value = String(link.seconds);
   let kind = link?.pirates > 0 ? "pirates" : "services";
-  let population = Number(link?.pirates) || 1000;
+  if (Number(link?.pirates) > 0) field("population").value = String(link.pirates);
+  const population = () => Number(whole("population", "number of pirates", 1n, 1_000_000n));
+  const seedNow = () => whole("seed", "seed", 0n, 2n ** 64n - 1n);
+  const settings = field("settings");
+  /** The definition of the session. */
+  let opened = "";
+  let checking = 0;
 
   /** Starts the session again with what the editor has. */
   async function open() {
-    if (kind === "pirates") await live.call("pirates", population, seed.value, Number(seconds.value));
-    else await live.call("open", text(), seed.value, Number(seconds.value));
-    say(kind === "pirates" ? `${population} pirates` : "");
+    const definition = text();
+    if (kind === "pirates") await live.call("pirates", population(), seedNow(), Number(seconds.value));
+    else await live.call("open", definition, seedNow(), Number(seconds.value));
+    opened = definition;
+    showKind();
+    say(READY);
+  }
+  function showKind() {
+    const isPirates = kind === "pirates";
+    for (const id of ["population-label", "of-pirates"]) $(id).hidden = !isPirates;
+    for (const id of ["editor", "capacity", "compare", "digest-run"]) $(id).hidden = isPirates;
+    $("start").classList.toggle("changed", !isPirates && text() !== opened);
+    if (isPirates) field("example").value = "pirates";
+  }
+  /** Checks the text when it has not changed for some time. */
+  function edited() {
+    clearTimeout(checking);
+    showKind();
+    checking = window.setTimeout(async () => {
+      try {
+        await other.call("check", text());
+        say(text() === opened ? READY : "The definition has changed; Start shows it.");
+      } catch (error) {
+        complain(error);
+      }
+    }, 300);
   }
   /** @param {() => Promise<void>} work */
   const trying = (work) => async (/** @type {Event} */ event) => {
@@ -139,7 +188,15 @@ async function main() {
     document.body.removeAttribute("aria-busy");
   };
 
-  await open();
+  settings.value = suggestion(text());
+  try {
+    await open();
+    if (link?.fault) complain(link.fault);
+  } catch (error) {
+    // The page is of use even if its link is not.
+    await live.call("open", shop, "0", 10);
+    complain(error);
+  }
   await import("./app.js");
   for (const command of Array.isArray(link?.commands) ? link.commands.slice(0, 10_000) : []) {
     const { at, ...what } = Object(command);
@@ -148,61 +205,44 @@ async function main() {
 
   field("example").addEventListener("change", trying(async () => {
     const name = field("example").value;
-    if (name === "") return;
+    const definition = { "": link?.definition, pirates: "", shop }[name] ?? await other.call("example", name);
     kind = name === "pirates" ? "pirates" : "services";
     if (kind === "services") {
-      const definition = await other.call("example", name);
       editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: definition } });
+      settings.value = suggestion(definition);
     }
+    answers.close();
     await open();
   }));
-  $("start").addEventListener("click", trying(async () => {
-    kind = "services";
-    await open();
-  }));
+  const start = trying(open);
+  $("start").addEventListener("click", start);
+  editor.dom.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && start(event), { capture: true });
+  $("close-answers").addEventListener("click", answers.close);
+  /** The name that the file of the definition has in commands. */
+  const file = () => `${/"arch" *: *"([\w-]+)"/.exec(text())?.[1] ?? "definition"}_arch.json`;
+  const ofSeed = () => (seed.value === "0" ? "" : ` --seed ${seed.value}`);
   $("digest-run").addEventListener("click", trying(async () => {
-    const ran = await other.call("run", text(), seed.value, Number(seconds.value));
-    table([["digest", `${ran.digest} (seed ${seed.value})`]]);
-    say(`the command gives the same digest: corsair -a definition.json -d ${seconds.value} --seed ${seed.value}`);
+    const ran = await other.call("run", text(), seedNow(), Number(seconds.value));
+    answers.run(ran, seedNow(), `corsair -a ${file()} -d ${seconds.value}${ofSeed()}`);
   }));
   $("capacity").addEventListener("submit", trying(async () => {
-    const found = await other.call("capacity", text(), seed.value, 2, Number(field("limit").value));
-    say(!found.limited ? "nothing limits the load; give services concurrency, processors or a rate_limit to find a capacity"
-      : found.load === null ? "not even the lowest load is sustained"
-      : `sustains ${found.beyond ? "at least " : ""}${found.load} requests per second at each entry point`);
-    table([["load/s", "p99", "errors", ""], ...found.points.map((/** @type {any} */ point) =>
-      [String(point.load), ms(point.p99_seconds), String(point.errors), point.holds ? "" : "too much"])]);
+    const limit = Number(field("limit").value);
+    const found = await other.call("capacity", text(), seedNow(), 5, limit);
+    answers.capacity(found, limit, `corsair capacity -a ${file()} --limit ${limit}ms${ofSeed()}`);
   }));
   $("compare").addEventListener("submit", trying(async () => {
-    const rows = await other.call("compare", text(), field("settings").value, seed.value, 2, 5);
-    say("95 % intervals from 5 seeds; * where the variant differs");
-    table([["", "a", "b", "b - a", ""], ...rows.map((/** @type {any} */ row) => {
-      const shown = (/** @type {string} */ of) =>
-        row[of] === null ? "" : `${row[of].toPrecision(4)} ± ${(row[`${of}_within`] ?? 0).toPrecision(2)}`;
-      return [row.name, shown("a"), shown("b"), shown("difference"), row.is_clear ? "*" : ""];
-    })]);
+    const rows = await other.call("compare", text(), settings.value, seedNow(), 5, 5);
+    answers.compare(rows, `corsair compare ${file()} --set '${settings.value.trim()}' --seeds 5 -d 5${ofSeed()}`);
   }));
   $("link").addEventListener("click", trying(async () => {
     const saved = await recording(live);
-    const state = { definition: kind === "services" ? text() : "", seed: seed.value, seconds: Number(seconds.value),
-      pirates: kind === "pirates" ? population : 0, commands: saved.commands };
+    const state = { definition: kind === "services" ? text() : undefined, seed: seed.value, seconds: Number(seconds.value),
+      pirates: kind === "pirates" ? population() : 0, commands: saved.commands };
     const bytes = await piped(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("gzip"));
     location.hash = toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-    say("the address of this page now has the definition, the seed and the commands; nothing was sent");
+    say("The address of this page now has the definition, the seed and the commands. Copy it.");
   }));
 
-  let checking = 0;
-  editor.dom.addEventListener("keyup", () => {
-    clearTimeout(checking);
-    checking = window.setTimeout(async () => {
-      try {
-        await other.call("check", text());
-        say("");
-      } catch (error) {
-        complain(error);
-      }
-    }, 300);
-  });
   Object.assign(window, { playground: { live, other, open, editor } });
 }
 

@@ -42,6 +42,8 @@ const graph = new Graph(canvas("back"), canvas("front"), canvas("labels"), (chos
 
 const line = new Line({
   scene(next) {
+    // A playground changes from services to pirates.
+    if (next.kind !== state.scene?.kind) guide($("guide"), next.kind);
     state.scene = next;
     $("title").textContent = `corsair · ${next.arch}`;
     document.title = `corsair · ${next.arch}`;
@@ -49,7 +51,6 @@ const line = new Line({
     $("front").title = `${short(next.total)} actors${actors}`;
     graph.setScene(next);
     setFolded(next.folded.length > 0 && (isFirst || graph.folded));
-    if (isFirst) guide($("guide"), next.kind);
     isFirst = false;
     show(null);
     input("find").value = "";
