@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the release files, and tests them like a new user: without Rust, in an empty root.
 #
-#   ci/release.sh                       all steps
+#   ci/release.sh                       all steps but pages
 #   ci/release.sh binaries container    only these: workflow packages install binaries empty_root container units wheels newcomer tracks features
+#   ci/release.sh pages                 must be asked for: the book and the playground as files, which ci/book.sh and ci/playground.sh test
 #   TARGET=aarch64-unknown-linux-musl ci/release.sh binaries
 #
 # Archives and wheels lie in target/release-files, with SHA256SUMS. Nothing is uploaded; see .github/RELEASING.md.
@@ -250,6 +251,15 @@ installs() {
 result = corsair.run(corsair.Architecture.built_in("lamp"), duration=2, seed=1)
 print("Python", sys.version.split()[0], "runs lamp:", result.summary["digest"])'
     "${enter[@]}" rm -rf "$fresh"
+}
+
+# The book, and the playground as one file that opens in a browser from any folder.
+step_pages() {
+    [ -d "$target/book/html" ] || ci/book.sh commands build
+    [ -f "$target/playground/index.html" ] || ci/playground.sh build
+    mkdir -p "$files"
+    cp "$target/playground/index.html" "$files/corsair-playground-$version.html"
+    tar -C "$target/book" --transform "s|^html|corsair-book-$version|" -czf "$files/corsair-book-$version.tar.gz" html
 }
 
 # A stranger who has only the archives copies the commands of the first pages of the book.
