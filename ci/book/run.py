@@ -28,8 +28,8 @@ VARIES = [
     (re.compile(r"in [\d.]+ runs/s"), "in RATE"),
     # A seed of a simulation of hosts repeats for one binary.
     (re.compile(r"seed \d+: \d+ of \d+ acknowledged"), "seed N: SOME of ALL acknowledged"),
-    (re.compile(r"messages in [\d.]+\w+"), "messages in WALL"),
     (re.compile(r"messages in \d+ ms, check included: \d+ a second"), "messages in WALL"),
+    (re.compile(r"messages in [\d.]+[nµm]?s\b"), "messages in WALL"),
     (re.compile(r"in [\d.]+ s: \d+ lines/s, [\d.]+ MB/s"), "in WALL"),
     (re.compile(r"\d+ workers?\b"), "WORKERS"),
     (re.compile(r'"sent":\d+'), '"sent":TIME'),
