@@ -34,9 +34,10 @@ PROBES = {
     "OTLP, Zipkin, Neo4j": ["-a lamp -d 1 --otlp http://127.0.0.1:9", "-a lamp -d 1 --zipkin http://127.0.0.1:9", "-a lamp -d 1 -n --neo4jurl http://127.0.0.1:9"],
     "Kafka": ["-a lamp -d 1 -k 127.0.0.1:9"],
     "`compose2arch`": ["compose2arch compose.yaml"],
-    "Prometheus (`metrics`), HTTPS (`tls`), `rayon`, `sonic`": [
+    "Prometheus (`metrics`), HTTPS (`tls`), `learn --listen` (`otlp`), `rayon`, `sonic`": [
         "-a lamp -d 1 --metrics 127.0.0.1:0",
         "-a lamp -d 1 --otlp https://127.0.0.1:9",
+        "learn --listen 192.0.2.1:9",
         "sum --executor rayon",
         "marshal --format sonic",
     ],
