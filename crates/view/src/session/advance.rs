@@ -73,15 +73,21 @@ impl Pace {
 
     /// Returns the virtual time of the next slice.
     fn next(&mut self) -> Duration {
+        let passed = self.paid.elapsed();
+        self.paid = Instant::now();
+        self.next_after(passed)
+    }
+
+    /// Returns the virtual time of the next slice if this wall-clock time has passed since the last one.
+    fn next_after(&mut self, passed: Duration) -> Duration {
         let Some(factor) = self.factor else {
             return self.slice;
         };
-        let passed = self.paid.elapsed();
-        self.paid = Instant::now();
         // A slow machine falls behind, but the session still handles requests.
         self.owed = (self.owed + passed.as_secs_f64() * factor).min(factor);
         let next = Duration::from_secs_f64(self.owed).min(self.slice);
-        self.owed -= next.as_secs_f64();
+        // A duration has whole nanoseconds, so it may be longer than what is owed.
+        self.owed = (self.owed - next.as_secs_f64()).max(0.0);
         next
     }
 
@@ -204,6 +210,41 @@ impl<W: World> Session<W> {
                 }
                 times.quantile(0.99).unwrap_or(0) as f64 / 1e9
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pace;
+    use std::time::Duration;
+
+    // The clock of a browser is coarse, so several slices can begin at the same time.
+    #[test]
+    fn slices_that_begin_at_the_same_time_share_what_has_passed() {
+        for (factor, nanos) in [0.7, 1.0]
+            .into_iter()
+            .flat_map(|factor| (1..1_000).map(move |one| (factor, 3_271 * one)))
+        {
+            let mut pace = Pace {
+                factor: Some(factor),
+                ..Pace::default()
+            };
+            let passed = Duration::from_nanos(nanos);
+            let all: Duration = [
+                passed,
+                Duration::ZERO,
+                Duration::ZERO,
+                Duration::ZERO,
+                Duration::ZERO,
+            ]
+            .map(|passed| pace.next_after(passed))
+            .iter()
+            .sum();
+            assert!(
+                passed.mul_f64(factor).abs_diff(all) <= Duration::from_nanos(2),
+                "{factor} of {passed:?} is {all:?}"
+            );
         }
     }
 }
