@@ -79,8 +79,12 @@ async function fromLink() {
   }
 }
 
+/** The number of messages so far. */
+let messages = 0;
+
 /** @param {string} text @param {boolean} [wrong] */
 function say(text, wrong = false) {
+  messages += 1;
   $("said").textContent = text;
   $("said").classList.toggle("wrong", wrong);
 }
@@ -167,10 +171,12 @@ async function main() {
   function edited() {
     clearTimeout(checking);
     showKind();
+    const before = messages;
     checking = window.setTimeout(async () => {
       try {
         await other.call("check", text());
-        say(text() === opened ? READY : "The definition has changed; Start shows it.");
+        // The check waits for answers. A message that was shown in the meantime is newer.
+        if (messages === before) say(text() === opened ? READY : "The definition has changed; Start shows it.");
       } catch (error) {
         complain(error);
       }
