@@ -43,7 +43,16 @@ const wrongLabels = (page, all) => page.evaluate((all) => {
   const named = new Set(labels.map((label) => label.place));
   if (all) nodes.forEach((node, place) => named.has(place) || wrong.push(`${node.name}@${node.region}.${node.zone} has no name`));
   if (labels.filter((label) => !label.isTitle).length === 0) wrong.push("there are no names");
-  const share = Math.max((scene.width * graph.camera.scale) / front.clientWidth, (scene.height * graph.camera.scale) / front.clientHeight);
+  // What is drawn: the areas, and the circles with their radius.
+  const boxes = [
+    ...scene.areas.map(({ at: [x, y, wide, high] }) => [...graph.toScreen(x, y), ...graph.toScreen(x + wide, y + high)]),
+    ...nodes.map((node) => {
+      const [[x, y], radius] = [graph.toScreen(node.x, node.y), graph.radius(node, graph.camera.scale)];
+      return [x - radius, y - radius, x + radius, y + radius];
+    }),
+  ];
+  const span = (from, to) => Math.max(...boxes.map((box) => box[to])) - Math.min(...boxes.map((box) => box[from]));
+  const share = Math.max(span(0, 2) / front.clientWidth, span(1, 3) / front.clientHeight);
   if (share < 0.7) wrong.push(`the drawing uses ${share.toFixed(2)} of the window`);
   return wrong;
 }, all);
@@ -133,7 +142,7 @@ async function savedRuns() {
     const [run, url] = await held("view", path);
     const page = await visit(browser, url, { viewport: SIZES[0] });
     const isTable = path !== saved;
-    for (const id of ["#clock", "#whole", "#bar", "#rate"]) assert.ok(await page.isVisible(id), `${id} of ${path}`);
+    for (const id of ["#clock", "#whole", "#bar", "#rate"]) await page.waitForSelector(id);
     for (const id of ["#step-actor", "#times", "#act", "#from-here"]) assert.ok(await page.isHidden(id), id);
     assert.equal(await page.isVisible("#open-traces"), !isTable);
     if (!isTable) assert.match(JSON.stringify(await page.evaluate(() => window.corsair.graph.scene.marks)), /kill homepage/);

@@ -81,6 +81,7 @@ impl Live {
         let mut live = Live {
             held: held.map_err(ResumeError::into_simulate)?,
         };
+        live.record_details(false);
         // Actors are made at the end of a window.
         while live.model().first.get().is_none() && live.held.simulation.step() {}
         Ok(live)
@@ -107,7 +108,9 @@ impl Live {
     /// See [`ResumeError`].
     pub fn hold(architecture: Architecture, snapshot: Snapshot) -> Result<Live, ResumeError> {
         let run = Run::new(architecture).resume(snapshot);
-        Ok(Live { held: run.hold()? })
+        let mut live = Live { held: run.hold()? };
+        live.record_details(false);
+        Ok(live)
     }
 
     fn model(&self) -> &Arc<Model> {
@@ -214,6 +217,21 @@ impl Live {
         if watch != is_watched {
             self.model().watched.store(watch.into(), Ordering::Relaxed);
         }
+        self.record_details(watch);
+    }
+
+    /// Starts or stops recording traces, spans and messages, which cost most of the time of recording. The spans and
+    /// messages of earlier periods are forgotten, because those in between are missing. While the instances are not
+    /// watched, nothing is recorded.
+    pub fn record_details(&mut self, record: bool) {
+        let model = Arc::clone(self.model());
+        let record = record && model.interval() > 0;
+        if record != (model.details() > 0) {
+            model.details.fetch_add(1, Ordering::Relaxed);
+        }
+        let traces = record || model.recorder.wants_flows();
+        model.traces.store(traces, Ordering::Relaxed);
+        self.held.simulation.set_traces(traces);
     }
 
     /// Starts the next interval, in which [`Live::recent`] counts from zero.
@@ -248,7 +266,7 @@ impl Live {
     /// Returns the most recently answered requests of an instance, the oldest first.
     pub fn spans(&mut self, instance: u32) -> Vec<SpanSeen> {
         let seen = self.look(instance, |node, _| {
-            let seen = node.seen().into_iter();
+            let seen = node.seen_now().into_iter();
             seen.flat_map(|seen| seen.spans.iter().copied()).collect()
         });
         seen.unwrap_or_default()

@@ -13,7 +13,7 @@ use corsair_observe::{Recorder, ServiceId};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The minimum travel time of messages in nanoseconds, even if a distribution gives less, because virtual time advances
@@ -25,8 +25,8 @@ pub const LEAST_TRAVEL: u64 = 10_000;
 pub struct Model {
     pub(crate) topology: Topology,
     pub(crate) recorder: Recorder,
-    /// True if each message carries the span that caused the message.
-    pub(crate) traces: bool,
+    /// True while each message carries the span that caused the message.
+    pub(crate) traces: AtomicBool,
     /// The seed of all random numbers.
     pub(crate) seed: u64,
     /// The services, in the recorder's numbering.
@@ -69,6 +69,8 @@ pub struct Model {
     pub(crate) first: OnceLock<u32>,
     /// The number of the interval that is being watched; 0 if none is.
     pub(crate) watched: AtomicU32,
+    /// The number of times that the recording of details was started or stopped.
+    pub(crate) details: AtomicU32,
     /// The totals of actors that have ended.
     pub(crate) totals: Mutex<Totals>,
 }
@@ -150,7 +152,7 @@ impl Model {
             topology,
             seed: settings.seed,
             recorder: settings.recorder,
-            traces: settings.traces,
+            traces: settings.traces.into(),
             poll: settings.poll,
             patience: settings.patience,
             rings,
@@ -159,6 +161,7 @@ impl Model {
             dropped: AtomicU64::new(0),
             first: OnceLock::new(),
             watched: AtomicU32::new(0),
+            details: AtomicU32::new(0),
             totals: Mutex::default(),
         }
     }
@@ -167,6 +170,13 @@ impl Model {
     #[inline]
     pub(crate) fn interval(&self) -> u32 {
         self.watched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of the period in which details are recorded; 0 if they are not.
+    #[inline]
+    pub(crate) fn details(&self) -> u32 {
+        let toggled = self.details.load(Ordering::Relaxed);
+        if toggled % 2 == 1 { toggled } else { 0 }
     }
 
     /// Returns the times of the settings, which together with the topology determine the run.

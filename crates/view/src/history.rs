@@ -24,11 +24,8 @@ impl History {
         self.past.push(frame.clone());
         let most = MOST.min(MOST_BYTES / frame.bytes().max(1)).max(2);
         if self.past.len() > most {
-            let mut number = 0;
-            self.past.retain(|_| {
-                number += 1;
-                number % 2 == 1
-            });
+            let mut keep = [true, false].into_iter().cycle();
+            self.past.retain(|_| keep.next() == Some(true));
             let span = frame.now - self.past[0].now;
             self.least = self.least.max(span / most as f64 * 2.0);
         }
@@ -66,11 +63,8 @@ mod tests {
             frame.now = f64::from(n);
             history.add(&frame);
         }
-        assert!(
-            (MOST / 2..=MOST).contains(&history.past.len()),
-            "{}",
-            history.past.len()
-        );
+        let count = history.past.len();
+        assert!((MOST / 2..=MOST).contains(&count), "{count}");
         for time in [0.0, 777.0, 4_000.0] {
             let found = history.at(time).unwrap().now;
             assert!(found <= time && time - found < 40.0, "{found} for {time}");

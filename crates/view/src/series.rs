@@ -10,7 +10,7 @@ pub use corsair_arch::outputs::Point;
 const MOST: usize = 400;
 
 /// The approximate number of points that are shown.
-const SHOWN: f64 = 120.0;
+pub(crate) const SHOWN: f64 = 120.0;
 
 /// An interval of virtual time, in seconds.
 #[derive(Clone, Debug)]
@@ -32,9 +32,7 @@ impl Interval {
             mine.usable += other.usable;
         }
     }
-}
 
-impl Interval {
     /// Returns the measurements of the first group.
     fn point(&self) -> Point {
         let sample = &self.groups[0];
@@ -56,24 +54,15 @@ impl Interval {
 }
 
 /// Time series of measurements by group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Series {
     intervals: Vec<Interval>,
-    /// The minimum length of every interval except the last, in seconds.
+    /// The minimum length of every interval except the last, in seconds, unless it is below [`LEAST`].
     least: f64,
 }
 
 /// The shortest interval in seconds: rates over shorter intervals are mostly noise.
 const LEAST: f64 = 0.02;
-
-impl Default for Series {
-    fn default() -> Self {
-        Series {
-            intervals: Vec::new(),
-            least: LEAST,
-        }
-    }
-}
 
 impl Series {
     /// Adds the measurements of an interval.
@@ -82,6 +71,7 @@ impl Series {
             return;
         }
         let new = Interval { from, to, groups };
+        self.least = self.least.max(LEAST);
         match self.intervals.last_mut() {
             Some(last) if last.to - last.from < self.least && last.to >= from => last.merge(new),
             _ => self.intervals.push(new),

@@ -234,10 +234,9 @@ impl<W: World> Session<W> {
 
     /// Returns the time to wait for a request before the next turn.
     fn wait(&self) -> Duration {
-        if self.is_playing {
-            self.pace.wait()
-        } else {
-            NAP
+        match self.is_playing {
+            true => self.pace.wait(),
+            false => NAP,
         }
     }
 
@@ -265,7 +264,6 @@ impl<W: World> Session<W> {
 
     /// Takes a sample, adds it to the time series, and returns its groups.
     fn sample(&mut self) -> Vec<GroupSample> {
-        let began = Instant::now();
         let now = self.world.now();
         let sampled = self.world.sample();
         let groups = sampled.groups.clone();
@@ -276,7 +274,6 @@ impl<W: World> Session<W> {
         self.frame.next(sampled);
         self.frame.now = to;
         self.history.add(&self.frame);
-        self.pace.sampling = began.elapsed();
         groups
     }
 
@@ -287,14 +284,12 @@ impl<W: World> Session<W> {
         }
         let now = self.world.now();
         let (at, before) = self.published;
-        let wall = at.elapsed().as_secs_f64();
-        let speed = now.since(before).as_secs_f64() / wall.max(1e-3);
+        let speed = now.since(before).as_secs_f64() / at.elapsed().as_secs_f64().max(1e-3);
         self.published = (Instant::now(), now);
-        let part = if self.is_playing { 0.2 } else { 1.0 };
-        self.frame.speed += part * (speed - self.frame.speed);
-        if !self.is_playing {
-            self.frame.speed = 0.0;
-        }
+        self.frame.speed = match self.is_playing {
+            true => self.frame.speed + 0.2 * (speed - self.frame.speed),
+            false => 0.0,
+        };
         self.frame.now = now.elapsed().as_secs_f64();
         self.frame.is_playing = self.is_playing;
         self.frame.is_over = self.world.is_over();
@@ -316,11 +311,7 @@ impl<W: World> Session<W> {
 
     fn status(&mut self) -> Status {
         let seconds = |nanos: u64| Duration::from_nanos(nanos).as_secs_f64();
-        let digest = if self.is_playing {
-            None
-        } else {
-            self.world.digest()
-        };
+        let digest = (!self.is_playing).then(|| self.world.digest()).flatten();
         // The digest is 0 until something has happened.
         let digest = digest.filter(|&digest| digest != 0);
         let mut commands: Vec<&Command> = self.commands.iter().collect();
@@ -331,10 +322,9 @@ impl<W: World> Session<W> {
             is_over: self.world.is_over(),
             speed: self.pace.factor(),
             until: self.goal.as_ref().map(|goal| goal.until.to_string()),
-            stopped: if self.is_playing {
-                String::new()
-            } else {
-                self.stopped.clone()
+            stopped: match self.is_playing {
+                true => String::new(),
+                false => self.stopped.clone(),
             },
             commands: (commands.iter())
                 .map(|c| (seconds(c.at), c.what.to_string()))

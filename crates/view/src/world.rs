@@ -51,8 +51,7 @@ pub trait World: Send {
 
     /// Returns the service and the number of instances that a command needs and for which this world has no capacity,
     /// if a rebuilt world could have them.
-    fn lacks_room(&self, what: &Action) -> Option<(String, u32)> {
-        let _ = what;
+    fn lacks_room(&self, _: &Action) -> Option<(String, u32)> {
         None
     }
 
@@ -68,13 +67,15 @@ pub trait World: Send {
     ///
     /// # Errors
     /// Returns a sentence that says why the state cannot be restored; the world is then unchanged.
-    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), String> {
-        let _ = snapshot;
+    fn restore(&mut self, _: &Snapshot) -> Result<(), String> {
         Err("this run cannot be restored".to_owned())
     }
 
     /// Starts or stops recording for [`World::sample`].
     fn watch(&mut self, watch: bool);
+
+    /// Starts or stops recording traces and messages, which [`World::look`] needs and [`World::sample`] does not.
+    fn record_details(&mut self, _: bool) {}
 
     /// Returns what has happened since the last sample, and the current state.
     fn sample(&mut self) -> Sample;
@@ -94,20 +95,17 @@ pub trait World: Send {
     }
 
     /// Returns the time series of a group, if it is known from the start.
-    fn points(&self, group: usize) -> Option<Vec<Point>> {
-        let _ = group;
+    fn points(&self, _: usize) -> Option<Vec<Point>> {
         None
     }
 
     /// Moves to a time without running. Returns false if the time can be reached only by running, as in a simulation.
-    fn seek(&mut self, time: Time) -> bool {
-        let _ = time;
+    fn seek(&mut self, _: Time) -> bool {
         false
     }
 
     /// Returns the state at a time in seconds, if every state is known from the start.
-    fn at(&mut self, time: f64) -> Option<Frame> {
-        let _ = time;
+    fn at(&mut self, _: f64) -> Option<Frame> {
         None
     }
 

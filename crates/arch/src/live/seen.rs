@@ -15,6 +15,10 @@ pub(crate) struct InstanceHistory {
     /// The calls to each called instance, in the order of the first call, and an index by instance.
     pub(crate) calls: Vec<(u32, Calls)>,
     places: FxHashMap<u32, u32>,
+    /// The last index by the low bits of the called instance, which saves most look-ups.
+    near: [u32; 16],
+    /// The period in which `spans` and `messages` were recorded; see [`Model::details`](crate::model::Model::details).
+    pub(crate) period: u32,
     pub(crate) spans: RecentRing<SpanSeen, SPANS>,
     /// Received messages: time, sender and contents.
     pub(crate) messages: RecentRing<(u64, Addr, Msg), MESSAGES>,
@@ -51,6 +55,11 @@ impl<T, const N: usize> RecentRing<T, N> {
         self.added = self.added.wrapping_add(1);
     }
 
+    fn clear(&mut self) {
+        self.items.clear();
+        self.added = 0;
+    }
+
     /// Iterates over the stored entries, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         let oldest = if self.items.len() < N {
@@ -67,10 +76,30 @@ impl InstanceHistory {
     /// Returns the index at which calls to an instance are counted.
     #[inline]
     pub(crate) fn place_of(&mut self, to: u32) -> u32 {
-        *self.places.entry(to).or_insert_with(|| {
+        let near = self.near[to as usize % self.near.len()];
+        match self.calls.get(near as usize) {
+            Some(calls) if calls.0 == to => near,
+            _ => self.find_place(to),
+        }
+    }
+
+    fn find_place(&mut self, to: u32) -> u32 {
+        let place = *self.places.entry(to).or_insert_with(|| {
             self.calls.push((to, Calls::default()));
             self.calls.len() as u32 - 1
-        })
+        });
+        self.near[to as usize % self.near.len()] = place;
+        place
+    }
+
+    /// Forgets the spans and messages of earlier periods, because those between the periods are missing.
+    #[inline]
+    pub(crate) fn enter(&mut self, period: u32) {
+        if self.period != period {
+            self.period = period;
+            self.spans.clear();
+            self.messages.clear();
+        }
     }
 
     /// Returns the counters of calls to an instance. `place` is their index, unless the call was made before recording

@@ -16,6 +16,7 @@ use crate::totals::ServiceTotals;
 use corsair::{Addr, Context, Token};
 use corsair_observe::{Metric, ServiceId, Status};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The common part of all packages.
@@ -129,7 +130,7 @@ impl Host {
     /// Makes a job the cause, in traces, of the messages that are sent from now on.
     #[inline]
     pub(super) fn on_account_of<C: Context<Msg>>(&self, job: &Job, cx: &mut C) {
-        if self.model.traces {
+        if self.model.traces.load(Ordering::Relaxed) {
             cx.continue_trace(job.trace, job.span);
         }
     }

@@ -51,6 +51,7 @@ impl Host {
     #[inline(never)]
     fn keep_answered<C: Context<Msg>>(&mut self, request: &PendingRequest, answer: Answer, cx: &C) {
         let now = cx.now().as_nanos();
+        let period = self.model.details();
         let Some((interval, seen)) = self.watched() else {
             return;
         };
@@ -66,7 +67,8 @@ impl Host {
         let calls = seen.calls_at(seen_at, server);
         calls.enter(interval);
         calls.answer(answer.is_error(), lasted);
-        if span != SpanId::NONE {
+        if period > 0 && span != SpanId::NONE {
+            seen.enter(period);
             let begins = job.trace == SpanId::NONE;
             let new = SpanSeen {
                 trace: if begins { span } else { job.trace }.as_u64(),
@@ -84,14 +86,16 @@ impl Host {
     /// Records a message that has arrived.
     #[inline]
     pub(super) fn see_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
-        if self.model.interval() > 0 {
+        if self.model.details() > 0 {
             self.keep_message(message, cx);
         }
     }
 
     #[inline(never)]
     fn keep_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
+        let period = self.model.details();
         if let Some((_, seen)) = self.watched() {
+            seen.enter(period);
             let new = (cx.now().as_nanos(), cx.envelope().from, *message);
             seen.messages.push(new);
         }

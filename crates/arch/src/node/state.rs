@@ -42,6 +42,12 @@ impl Node {
         self.host.seen.as_deref()
     }
 
+    /// Returns the history if it has the spans and messages of the current period.
+    pub(crate) fn seen_now(&self) -> Option<&InstanceHistory> {
+        let period = self.host.model.details();
+        self.seen().filter(|seen| seen.period == period)
+    }
+
     /// Returns all details at a time.
     pub(crate) fn details(&self, now: Time) -> Details {
         let host = &self.host;
@@ -50,7 +56,7 @@ impl Node {
         let at = host.model.instance(host.index).at;
         let requests = host.pending.iter().take(MOST_LISTED);
         let actor = |addr: Addr| host.model.name_of(addr);
-        let messages = self.seen().map(|seen| {
+        let messages = self.seen_now().map(|seen| {
             seen.messages.iter().rev().map(|&(at, from, message)| {
                 let call = message.call();
                 MessageSeen {

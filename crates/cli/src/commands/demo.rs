@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::interrupt;
 use crate::session::PageArgs;
-use crate::style::{self, Meaning};
+use crate::style::{self, Cell, Meaning};
 use crate::text::GoDuration;
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -95,6 +95,20 @@ fn watched(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
     Ok(())
 }
 
+/// Returns a row of the table of stages.
+fn row([start, stage, rate, errors, p50, p99, queue]: [&str; 7]) -> String {
+    let cells = [
+        Cell::right(start, 5, 0),
+        Cell::left(stage, 10, 0),
+        Cell::right(rate, 10, 1),
+        Cell::right(errors, 6, 0),
+        Cell::right(p50, 7, 2),
+        Cell::right(p99, 7, 0),
+        Cell::right(queue, 13, 3),
+    ];
+    style::row(&cells, style::width())
+}
+
 /// Prints the measurements of each stage.
 fn table(definition: &str, config: &Config) -> Result<()> {
     let console = Console::new(true);
@@ -105,6 +119,16 @@ fn table(definition: &str, config: &Config) -> Result<()> {
         .into_iter()
         .filter(|mark| !mark.text.is_empty())
         .collect();
+    let head = [
+        "start",
+        "stage",
+        "requests/s",
+        "errors",
+        "p50",
+        "p99",
+        "longest queue",
+    ];
+    console.line(row(head));
     for (number, stage) in stages.iter().enumerate() {
         let ends = stages
             .get(number + 1)
@@ -129,18 +153,19 @@ fn table(definition: &str, config: &Config) -> Result<()> {
         let [p50, p99] =
             [0.5, 0.99].map(|part| GoDuration::rounded(Duration::from_nanos(percentile(part))));
         let failed = 100.0 * all.errors as f64 / all.requests.max(1) as f64;
-        let errors = format!("{failed:.0} % errors");
-        let errors = match failed >= 0.5 {
-            true => style::paint(&errors, Meaning::Bad),
-            false => errors,
-        };
-        console.line(format_args!(
-            "{:>4.0} s  {:<11} {:>4.0} requests/s, {errors}, p50 {p50}, p99 {p99}, longest queue {}",
-            stage.at,
-            stage.name,
-            all.requests as f64 / seconds,
-            all.queue,
-        ));
+        let row = row([
+            &format!("{:.0} s", stage.at),
+            &stage.name,
+            &format!("{:.0}", all.requests as f64 / seconds),
+            &format!("{failed:.0} %"),
+            &p50.to_string(),
+            &p99.to_string(),
+            &all.queue.to_string(),
+        ]);
+        console.line(match failed >= 0.5 {
+            true => style::paint(&row, Meaning::Bad),
+            false => row,
+        });
         for line in style::wrapped(&stage.text, 8) {
             console.line(line);
         }

@@ -201,7 +201,7 @@ fn the_demo_saturates_fails_and_recovers() {
             .lines()
             .find(|line| line.contains(&format!("s  {name} ")));
         let line = line.unwrap_or_else(|| panic!("no {name} in {table}"));
-        let (before, _) = line.split_once(" % errors").unwrap();
+        let (before, _) = line.split_once(" %").unwrap();
         before.rsplit(' ').next().unwrap().parse().unwrap()
     };
     for calm in ["Calm", "Relief", "Recovery"] {

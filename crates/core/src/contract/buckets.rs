@@ -27,6 +27,8 @@ pub struct Buckets<V, const STEPS: u32> {
     /// The runs of buckets, in ascending order. Two neighbouring runs are merged if and only if the gap between them is
     /// at most [`GAP`].
     runs: Vec<Run>,
+    /// Empty: the memory of a run that was cleared, for the next run.
+    spare: Vec<u64>,
     total: u64,
     numbers: std::marker::PhantomData<V>,
 }
@@ -142,12 +144,24 @@ impl Run {
     fn last(&self) -> i32 {
         self.first + self.counts.len() as i32 - 1
     }
+
+    /// Appends counts from a bucket on, after empty buckets.
+    fn extend_to(&mut self, bucket: i32, counts: &[u64]) {
+        self.counts.resize((bucket - self.first) as usize, 0);
+        self.counts.extend(counts);
+    }
+
+    fn counts(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
+        let all = (self.first..).zip(self.counts.iter().copied());
+        all.filter(|&(_, count)| count > 0)
+    }
 }
 
 impl<V, const STEPS: u32> Default for Buckets<V, STEPS> {
     fn default() -> Self {
         Buckets {
             runs: Vec::new(),
+            spare: Vec::new(),
             total: 0,
             numbers: std::marker::PhantomData,
         }
@@ -171,14 +185,32 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        for (bucket, count) in other.counts() {
-            self.add_count(bucket, count);
+        for run in &other.runs {
+            let before = self.runs.iter_mut().rfind(|mine| mine.first <= run.first);
+            match before.filter(|mine| run.last() <= mine.last()) {
+                Some(mine) => {
+                    let begin = (run.first - mine.first) as usize;
+                    for (known, count) in mine.counts[begin..].iter_mut().zip(&run.counts) {
+                        *known += count;
+                    }
+                    self.total += run.counts.iter().sum::<u64>();
+                }
+                None => run
+                    .counts()
+                    .for_each(|(bucket, count)| self.add_count(bucket, count)),
+            }
         }
     }
 
-    /// Removes all counts.
+    /// Removes all counts. Keeps memory for as many buckets as the largest run had.
     pub fn clear(&mut self) {
-        *self = Buckets::default();
+        for Run { mut counts, .. } in self.runs.drain(..) {
+            counts.clear();
+            if counts.capacity() > self.spare.capacity() {
+                self.spare = counts;
+            }
+        }
+        self.total = 0;
     }
 
     /// Returns the number of recorded numbers.
@@ -231,23 +263,22 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
     }
 
     fn counts(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
-        let all = self.runs.iter().flat_map(|run| {
-            let counts = run.counts.iter().copied();
-            (run.first..).zip(counts)
-        });
-        all.filter(|&(_, count)| count > 0)
+        self.runs.iter().flat_map(Run::counts)
     }
 
     /// Returns the bucket that contains the quantile `part`.
     fn bucket_at(&self, part: f64) -> Option<i32> {
         let rank = (libm::ceil(part * self.total as f64) as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
-        let mut counts = self.counts();
-        let found = counts.find(|&(_, count)| {
-            seen += count;
-            seen >= rank
-        });
-        found.map(|(bucket, _)| bucket)
+        for run in &self.runs {
+            for (bucket, count) in (run.first..).zip(&run.counts) {
+                seen += count;
+                if seen >= rank {
+                    return Some(bucket);
+                }
+            }
+        }
+        None
     }
 
     #[inline]
@@ -266,21 +297,36 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         self.begin_run(after, bucket, count);
     }
 
-    /// Inserts a run of one bucket before the run with the index `after`, and merges it with its neighbours.
+    /// Adds a bucket between the runs `after - 1` and `after`: to the one that is near, or as a new run. The bucket may
+    /// close the gap between both.
     #[cold]
     fn begin_run(&mut self, after: usize, bucket: i32, count: u64) {
-        let run = Run {
-            first: bucket,
-            counts: vec![count],
-        };
-        self.runs.insert(after, run);
-        for left in [Some(after), after.checked_sub(1)].into_iter().flatten() {
-            let right = left + 1;
-            if right < self.runs.len() && self.runs[right].first - self.runs[left].last() <= GAP {
-                let next = self.runs.remove(right);
+        let is_near = |run: &Run| (run.first - bucket).max(bucket - run.last()) <= GAP;
+        let before = after
+            .checked_sub(1)
+            .filter(|&left| is_near(&self.runs[left]));
+        let next = self.runs.get(after).is_some_and(is_near);
+        match before {
+            Some(left) => {
                 let run = &mut self.runs[left];
-                run.counts.resize((next.first - run.first) as usize, 0);
-                run.counts.extend(next.counts);
+                run.extend_to(bucket, &[count]);
+                if next {
+                    let next = self.runs.remove(after);
+                    self.runs[left].extend_to(next.first, &next.counts);
+                }
+            }
+            None if next => {
+                let run = &mut self.runs[after];
+                let empty = (run.first - bucket - 1) as usize;
+                let new = std::iter::once(count).chain(std::iter::repeat_n(0, empty));
+                run.counts.splice(0..0, new);
+                run.first = bucket;
+            }
+            None => {
+                let mut counts = std::mem::take(&mut self.spare);
+                counts.push(count);
+                let first = bucket;
+                self.runs.insert(after, Run { first, counts });
             }
         }
     }
@@ -385,8 +431,21 @@ mod tests {
         );
         assert_eq!(counts.mean(), Some(50.5));
         counts.clear();
+        assert_eq!(counts, Buckets::default());
         assert_eq!((counts.quantile(0.5), counts.mean()), (None, None));
         assert_eq!((counts.least(), counts.greatest()), (None, None));
+    }
+
+    #[test]
+    fn a_cleared_histogram_keeps_its_memory() {
+        let mut counts: Buckets<u64, 16> = Buckets::default();
+        (1_000..9_000).for_each(|number| counts.record(number));
+        let memory = counts.runs[0].counts.as_ptr();
+        counts.clear();
+        (1_000..9_000)
+            .rev()
+            .for_each(|number| counts.record(number));
+        assert_eq!(counts.runs[0].counts.as_ptr(), memory);
     }
 
     // Guarantee: core-56.
@@ -407,6 +466,14 @@ mod tests {
         let mut merged = of(second);
         merged.merge(&of(first));
         assert_eq!(merged, forth);
+        let mut twice = merged.clone();
+        twice.merge(&merged);
+        assert!(
+            twice
+                .counts()
+                .eq(merged.counts().map(|(bucket, count)| (bucket, 2 * count)))
+        );
+        assert_eq!(twice.len(), 2 * merged.len());
         assert_eq!(
             forth.iter().map(|(_, count)| count).sum::<u64>(),
             forth.len()

@@ -31,8 +31,7 @@ function multiply(scene, x, y) {
 }
 
 /**
- * Fits a scene to a window. True if anything has moved.
- * @param {Scene} scene @param {number} width of the window
+ * Fits a scene to a window. True if anything has moved. @param {Scene} scene @param {number} width of the window
  * @param {number} height
  */
 export function fitTo(scene, width, height) {
@@ -61,8 +60,7 @@ function read(scene) {
 
 /**
  * Moves regions, and what is in them, so that the drawing is as large as it can be.
- * @param {Scene} scene @param {number} width of the window
- * @param {number} height
+ * @param {Scene} scene @param {number} width of the window @param {number} height
  */
 function arrange(scene, width, height) {
   const before = known.get(scene) ?? read(scene);

@@ -47,8 +47,7 @@ const CLICK = 4;
 
 /**
  * Shows the values at the time under the pointer in all charts; a drag chooses a part of the run, a double click all of it,
- * and a click a time to look at.
- * @param {HTMLElement} charts @param {() => void} redraw @param {(time: number) => void} look
+ * and a click a time to look at. @param {HTMLElement} charts @param {() => void} redraw @param {(time: number) => void} look
  */
 export function follow(charts, redraw, look) {
   /** @type {{ canvas: HTMLCanvasElement, x: number, time: number } | null} */
@@ -104,8 +103,7 @@ function logTicks(least, most) {
 
 /**
  * Draws a mark of time from top to bottom.
- * @param {CanvasRenderingContext2D} context @param {string} style @param {number} x @param {number} top
- * @param {number} bottom
+ * @param {CanvasRenderingContext2D} context @param {string} style @param {number} x @param {number} top @param {number} bottom
  */
 function upright(context, style, x, top, bottom) {
   context.strokeStyle = colour(style);
@@ -114,6 +112,9 @@ function upright(context, style, x, top, bottom) {
   context.lineTo(x, bottom);
   context.stroke();
 }
+
+/** The colour of a stage, a fault or the end of a fault. @param {string} name @param {string} text */
+export const styleOf = (name, text) => (text ? "--edge" : name.endsWith(" ends") ? "--good" : "--bad");
 
 /** Two points with nothing measured between them. @param {Point} before @param {Point} next */
 const isGap = (before, next) => next.from - before.to > 1e-6 * (next.to - next.from);
@@ -145,8 +146,8 @@ export function drawBar(canvas, points, { end, now, faults, commands }) {
   context.strokeStyle = colour("--ink");
   if (part) context.strokeRect(x(part[0]), top - 1, Math.max(2, x(part[1]) - x(part[0])), below - top + 2);
   // Faults are above stages that begin with them.
-  for (const { at, text } of [...faults].sort((a, b) => b.text.length - a.text.length)) {
-    context.fillStyle = colour(text ? "--edge" : "--bad");
+  for (const { at, name, text } of [...faults].sort((a, b) => b.text.length - a.text.length)) {
+    context.fillStyle = colour(styleOf(name, text));
     context.beginPath();
     context.moveTo(x(at) - 4, 4);
     context.lineTo(x(at) + 4, 4);
@@ -201,12 +202,13 @@ function begin(canvas) {
 
 /**
  * Curves over time, below a legend with the values at the time that is looked at.
- * @param {HTMLCanvasElement} canvas @param {Point[]} all @param {Curve[]} curves
- * @param {{ at: number, isFault: boolean }[]} marks
+ * @param {HTMLCanvasElement} canvas @param {Point[]} all @param {Curve[]} possible those without values are left out
+ * @param {{ at: number, style: string }[]} marks
  * @param {{ log?: boolean, top?: number, unit?: (value: number) => string }} how
  */
-export function drawCurves(canvas, all, curves, marks, { log = false, top = 0, unit = short } = {}) {
+export function drawCurves(canvas, all, possible, marks, { log = false, top = 0, unit = short } = {}) {
   // A chart of nothing is not shown.
+  const curves = possible.filter((curve) => all.some((point) => curve.of(point) !== null));
   canvas.hidden = !all.some((point) => curves.some((curve) => (curve.of(point) ?? 0) > 0));
   if (canvas.hidden) return;
   const [first, last, span] = [all[0], all.at(-1), shown.span];
@@ -263,7 +265,7 @@ export function drawCurves(canvas, all, curves, marks, { log = false, top = 0, u
     context.fillRect(x(shown.brush[0]), high, x(shown.brush[1]) - x(shown.brush[0]), low - high);
   }
   context.setLineDash([2, 3]);
-  for (const { at, isFault } of marks) upright(context, isFault ? "--bad" : "--ink", x(at), high, low);
+  for (const { at, style } of marks) upright(context, style, x(at), high, low);
   context.setLineDash([]);
   if (shown.cursor !== null) upright(context, "--ink", x(shown.cursor), high, low);
   context.lineWidth = 1.5;
@@ -301,7 +303,8 @@ export function drawBars(canvas, bars) {
     context.fillRect(place * step + 1, height - 14 - size, Math.max(step - 2, 1), size);
     const every = Math.ceil(46 / step);
     context.fillStyle = colour("--ink");
-    if (place % every === 0) context.fillText(label, place * step + step / 2, height);
+    const half = context.measureText(label).width / 2;
+    if (place % every === 0) context.fillText(label, Math.min(width - half, Math.max(half, (place + 0.5) * step)), height);
   }
 }
 

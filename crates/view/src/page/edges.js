@@ -59,8 +59,7 @@ export class Edges {
   }
 
   /**
-   * What an edge has now.
-   * @param {number} from @param {number} to @param {number} rate @param {number} errors @param {number} p50
+   * What an edge has now. @param {number} from @param {number} to @param {number} rate @param {number} errors @param {number} p50
    * @param {number} p99
    */
   set(from, to, rate, errors, p50, p99) {

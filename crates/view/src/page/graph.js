@@ -290,8 +290,7 @@ export class Graph {
 
   /**
    * Draws the back if it is old: few edges at once, and many a part for each picture, because the browser rasterizes them
-   * after this function. Until all is drawn, what there is follows the camera.
-   * @param {number} now
+   * after this function. Until all is drawn, what there is follows the camera. @param {number} now
    */
   drawBack(now) {
     const isMuch = this.edges.count > MANY_EDGES || this.nodes.length > MANY_NODES;

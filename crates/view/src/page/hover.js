@@ -1,6 +1,7 @@
 // The card beside the pointer: what is measured of the node or edge below it.
 
 import { seconds, short } from "./charts.js";
+import { element } from "./panels.js";
 import { BITS } from "./socket.js";
 
 /** @typedef {import("./graph.js").Graph} Graph @typedef {import("./graph.js").Chosen} Chosen */
@@ -40,9 +41,7 @@ function aboutNode(graph, place) {
   return lines;
 }
 
-/**
- * @typedef {{ name: string, place: number, up: number, all: number, rate: number, errors: number, queue: number }} Service
- */
+/** @typedef {{ name: string, place: number, up: number, all: number, rate: number, errors: number, queue: number }} Service */
 
 /** What is measured of all services, the worst first. @param {Graph} graph @returns {Service[]} */
 export function services(graph) {
@@ -88,11 +87,7 @@ export function showCard(card, graph, found, x, y) {
   card.hidden = lines.length === 0;
   graph.front.style.cursor = found ? "pointer" : "";
   if (card.hidden) return;
-  card.replaceChildren(...lines.map((text, number) => {
-    const line = document.createElement(number === 0 ? "strong" : "span");
-    line.textContent = text;
-    return line;
-  }));
+  card.replaceChildren(...lines.map((text, number) => element(number === 0 ? "strong" : "span", text)));
   const { clientWidth: width, clientHeight: height } = graph.front;
   card.style.left = `${Math.max(0, Math.min(x + 14, width - card.offsetWidth - 4))}px`;
   card.style.top = `${y + 18 + card.offsetHeight > height ? Math.max(0, y - card.offsetHeight - 10) : y + 18}px`;

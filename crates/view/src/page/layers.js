@@ -35,8 +35,7 @@ function addCurve(graph, context, a, b, { scale, left, top }) {
 /**
  * Draws edges in the order of their styles, and rests after each piece.
  * @param {Graph} graph @param {CanvasRenderingContext2D} context @param {{ scale: number, left: number, top: number }} at
- * @param {{ of: number, isOwn: boolean } | null} only the edges of a node, or all other edges
- * @returns {Generator<void>}
+ * @param {{ of: number, isOwn: boolean } | null} only the edges of a node, or all other edges @returns {Generator<void>}
  */
 function* strokeEdges(graph, context, at, only) {
   const { colours, edges: { begins, count, from, order, to }, xs, ys } = graph;
@@ -172,8 +171,7 @@ export function drawNames(graph, chosen) {
 }
 
 /**
- * Draws some nodes.
- * @param {Graph} graph @param {CanvasRenderingContext2D} context @param {Camera} camera @param {number} begin
+ * Draws some nodes. @param {Graph} graph @param {CanvasRenderingContext2D} context @param {Camera} camera @param {number} begin
  * @param {number} end
  */
 export function drawNodes(graph, context, camera, begin, end) {

@@ -1,6 +1,6 @@
 // What is measured over time: the charts of the run, of a service or a zone, and those of pirates.
 
-import { drawBar, drawBars, drawCurves, drawDensity, seconds, short, shown } from "./charts.js";
+import { drawBar, drawBars, drawCurves, drawDensity, seconds, short, shown, styleOf } from "./charts.js";
 import { $, canvas, select } from "./dom.js";
 
 /**
@@ -54,7 +54,7 @@ export class Measured {
   draw() {
     const { points, state: { scene, status, now } } = this;
     const [commands, faults] = [status?.commands ?? [], scene?.marks ?? []];
-    const marks = [...faults.map(({ at, text }) => ({ at, isFault: !text })), ...commands.map(([at]) => ({ at, isFault: false }))];
+    const marks = [...faults.map(({ at, name, text }) => ({ at, style: styleOf(name, text) })), ...commands.map(([at]) => ({ at, style: "--ink" }))];
     const isServices = scene?.kind !== "pirates" && scene?.kind !== "hosts";
     $("whole-run").hidden = !shown.span;
     drawBar(canvas("bar"), points, { ...this.run(), now, faults, commands });

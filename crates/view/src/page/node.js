@@ -20,8 +20,7 @@ export function readColours() {
 }
 
 /**
- * Draws a node.
- * @param {CanvasRenderingContext2D} context @param {Colours} colours @param {string | undefined} kind
+ * Draws a node. @param {CanvasRenderingContext2D} context @param {Colours} colours @param {string | undefined} kind
  * @param {{ x: number, y: number, radius: number, bits: number, queue: number }} node
  */
 export function drawNode(context, colours, kind, { x, y, radius, bits, queue }) {
@@ -120,8 +119,7 @@ function drawQueue(context, colours, x, y, radius, queue) {
 
 /**
  * A dashed ring around what is cut off.
- * @param {CanvasRenderingContext2D} context @param {Colours} colours @param {number} x @param {number} y
- * @param {number} radius
+ * @param {CanvasRenderingContext2D} context @param {Colours} colours @param {number} x @param {number} y @param {number} radius
  */
 function drawCut(context, colours, x, y, radius) {
   context.strokeStyle = colours.cut;

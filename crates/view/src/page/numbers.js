@@ -1,8 +1,7 @@
 // Numbers that people type. What is not one is refused in a sentence, before anything is sent.
 
 /**
- * Reads a number.
- * @param {string} text @param {string} what
+ * Reads a number. @param {string} text @param {string} what
  * @param {{ least?: number, most?: number, isWhole?: boolean, example?: string }} [range]
  */
 export function readNumber(text, what, { least = 0, most = Infinity, isWhole = false, example = "2.5" } = {}) {

@@ -3,8 +3,7 @@
 import { drawBars, seconds, short } from "./charts.js";
 
 /**
- * An element with a text and some children.
- * @template {keyof HTMLElementTagNameMap} T
+ * An element with a text and some children. @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag @param {string} [text] @param {(Node | string)[]} children @returns {HTMLElementTagNameMap[T]}
  */
 export function element(tag, text = "", ...children) {
@@ -64,8 +63,7 @@ export function renew(place, node) {
 const MOST_SERVICES = 25;
 
 /**
- * All services, those that fail first.
- * @param {import("./hover.js").Service[]} services @param {(place: number) => void} choose
+ * All services, those that fail first. @param {import("./hover.js").Service[]} services @param {(place: number) => void} choose
  */
 export function overview(services, choose) {
   const hint = element("p", services.length > 0 ? "Select a service here, or a circle, a line or a zone in the graph." : "Select a circle or a line in the graph.");
@@ -83,8 +81,7 @@ export function overview(services, choose) {
 }
 
 /**
- * The state of an actor.
- * @param {Record<string, any>} seen
+ * The state of an actor. @param {Record<string, any>} seen
  * @param {{ choose: (name: string) => void, requests: (name: string) => void, trace: (trace: string) => void }} act
  */
 export function actor(seen, act) {

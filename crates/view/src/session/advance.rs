@@ -4,6 +4,7 @@
 use super::{Goal, Session, Until, ending};
 use crate::clock::Instant;
 use crate::condition::Measure;
+use crate::series::SHOWN;
 use crate::world::{GroupSample, World};
 use corsair::Time;
 use std::time::Duration;
@@ -15,8 +16,11 @@ const SLICE: Duration = Duration::from_millis(12);
 /// window.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
-/// The shortest virtual time between two samples within a slice.
-const BETWEEN_SAMPLES: Duration = Duration::from_millis(50);
+/// The shortest virtual time between two samples within a slice, in seconds.
+const BETWEEN_SAMPLES: f64 = 0.05;
+
+/// The part of a slice at full speed in which details are recorded, as a divisor.
+const DETAILED: u32 = 8;
 
 /// The length in seconds of the interval over which the percentile of a condition is computed.
 const PAST: f64 = 1.0;
@@ -32,8 +36,6 @@ pub(super) struct Pace {
     /// to be run.
     paid: Instant,
     owed: f64,
-    /// The wall-clock time that the last sample took.
-    pub(super) sampling: Duration,
 }
 
 impl Default for Pace {
@@ -43,7 +45,6 @@ impl Default for Pace {
             slice: Duration::from_millis(1),
             paid: Instant::now(),
             owed: 0.0,
-            sampling: Duration::from_micros(50),
         }
     }
 }
@@ -125,39 +126,47 @@ impl<W: World> Session<W> {
         if self.world.is_over() {
             return self.stop(ending(&self.world));
         }
-        if end.is_some_and(|end| self.world.now() >= end) {
-            let until = self.goal.as_ref().map(|goal| goal.until.to_string());
-            return self.stop(until.unwrap_or_default());
-        }
-        let is_about_more =
-            matches!(&self.goal, Some(goal) if matches!(goal.until, Until::Condition(_)));
-        if is_about_more && self.world.now() > now && self.is_fulfilled() {
+        let is_met = self.is_searching() && self.world.now() > now && self.is_fulfilled();
+        if is_met || end.is_some_and(|end| self.world.now() >= end) {
             let until = self.goal.as_ref().map(|goal| goal.until.to_string());
             self.stop(until.unwrap_or_default());
         }
     }
 
-    /// Runs until a time. A viewer gets samples during the run, even if it ends before the first frame: one for each
-    /// second, and further ones as long as they take at most a twentieth of the slice.
+    /// True if the run pauses as soon as a condition is met.
+    fn is_searching(&self) -> bool {
+        matches!(&self.goal, Some(goal) if matches!(goal.until, Until::Condition(_)))
+    }
+
+    /// Runs until a time. A viewer gets a sample for each point of the charts, even if the run ends before the first
+    /// frame. At full speed only the last part of a slice has details, because nobody could look at the others.
     fn run_sampled(&mut self, now: Time, target: Time) {
-        let most = target.since(now).as_nanos() / BETWEEN_SAMPLES.as_nanos();
-        let affordable = (SLICE / 20).as_nanos() / self.pace.sampling.as_nanos().max(1);
-        let least = target.since(now).as_secs() as u128;
-        let pieces = if self.is_watched {
-            most.min(affordable).max(least).max(1)
-        } else {
-            1
+        let length = target.since(now);
+        let mut is_plain = self.is_watched && self.pace.factor.is_none() && !self.is_searching();
+        let plain_end = now.after(length.saturating_sub(self.pace.slice / DETAILED));
+        if is_plain {
+            self.world.record_details(plain_end <= now);
+        }
+        let load = self.scenes.borrow().load;
+        let between = load.map_or(1.0, |(begins, ends)| (ends - begins) / SHOWN);
+        let most = length.as_secs_f64() / between.max(BETWEEN_SAMPLES);
+        let pieces = match self.is_watched {
+            true => most.clamp(1.0, 1_000.0) as u32,
+            false => 1,
         };
-        let pieces = pieces.min(1_000) as u32;
-        for piece in 1..pieces {
-            self.world
-                .run_until(now.after(target.since(now) * piece / pieces));
-            if self.world.is_over() {
+        for piece in 1..=pieces {
+            let next = now.after(length * piece / pieces);
+            if is_plain && next >= plain_end {
+                self.world.run_until(plain_end);
+                self.world.record_details(true);
+                is_plain = false;
+            }
+            self.world.run_until(next);
+            if self.world.is_over() || piece == pieces {
                 return;
             }
             self.sample();
         }
-        self.world.run_until(target);
     }
 
     /// Returns true if the condition at which the session pauses is met.
@@ -222,29 +231,15 @@ mod tests {
     // The clock of a browser is coarse, so several slices can begin at the same time.
     #[test]
     fn slices_that_begin_at_the_same_time_share_what_has_passed() {
-        for (factor, nanos) in [0.7, 1.0]
-            .into_iter()
-            .flat_map(|factor| (1..1_000).map(move |one| (factor, 3_271 * one)))
-        {
-            let mut pace = Pace {
-                factor: Some(factor),
-                ..Pace::default()
-            };
-            let passed = Duration::from_nanos(nanos);
-            let all: Duration = [
-                passed,
-                Duration::ZERO,
-                Duration::ZERO,
-                Duration::ZERO,
-                Duration::ZERO,
-            ]
-            .map(|passed| pace.next_after(passed))
-            .iter()
-            .sum();
-            assert!(
-                passed.mul_f64(factor).abs_diff(all) <= Duration::from_nanos(2),
-                "{factor} of {passed:?} is {all:?}"
-            );
+        for factor in [0.7, 1.0] {
+            for passed in (1..1_000).map(|one| Duration::from_nanos(3_271 * one)) {
+                let mut pace = Pace::default();
+                pace.set(Some(factor));
+                let at_once = [1, 0, 0, 0, 0].map(|times| passed * times);
+                let slices = at_once.map(|passed| pace.next_after(passed));
+                let away = passed.mul_f64(factor).abs_diff(slices.iter().sum());
+                assert!(away.as_nanos() <= 2, "{factor} of {passed:?} is {slices:?}");
+            }
         }
     }
 }

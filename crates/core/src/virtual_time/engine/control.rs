@@ -129,6 +129,11 @@ impl<M: Message> PausableShard<M> {
         }
     }
 
+    /// Starts or stops storing causes in messages.
+    pub(in super::super) fn set_traces(&mut self, traces: bool) {
+        self.0.shard().settings.traces = traces;
+    }
+
     /// Drops the measurements that actors have recorded.
     pub(in super::super) fn reset_probes(&mut self) {
         self.0.shard().counters.probes = Probes::default();

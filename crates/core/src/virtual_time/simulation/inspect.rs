@@ -84,6 +84,16 @@ impl<M: Message> Simulation<M> {
         }
     }
 
+    /// Starts or stops storing the cause of each message in the message; without [`Config::traces`] causes are never
+    /// stored. Causes do not change the result of the run, and a run without them is faster. A message that is sent
+    /// because of a message without a cause begins a new trace.
+    pub fn set_traces(&mut self, traces: bool) {
+        let traces = traces && self.config.traces;
+        for mut shard in self.shards() {
+            shard.set_traces(traces);
+        }
+    }
+
     /// Returns the number of messages that an actor has sent so far, including spawn requests, even if the actor has
     /// ended. The number is the actor's sequence number, so counting has no cost.
     ///
