@@ -220,7 +220,7 @@ impl Fault {
     }
 
     /// Returns the intervals in which messages are lost or late.
-    pub(crate) fn intervals(&self) -> Vec<Range<u32>> {
+    pub fn intervals(&self) -> Vec<Range<u32>> {
         let Some(span) = self.span() else {
             return Vec::new();
         };

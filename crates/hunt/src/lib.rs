@@ -35,4 +35,4 @@ pub use program::{HuntError, Observer, Program, RunResult, Subject, Trace};
 pub use properties::{BUGGIFY, Properties, Property};
 pub use replay::{Replay, ReplayError};
 pub use search::{Failure, Hunt, Hunted, hunt, hunt_with};
-pub use shrink::{Shrunk, shrink};
+pub use shrink::{Shrunk, shrink, shrink_within};

@@ -6,8 +6,8 @@ use crate::network::{Choices, network};
 use crate::node::{Coverage, FIRST, Host, Make};
 use crate::{FaultPlan, Node, PlanError, Properties, Transmission};
 use corsair::{
-    Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, RunError, Scenario,
-    Spawn, Time, measure,
+    Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, Random, RunError,
+    Scenario, Spawn, Time, measure,
 };
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,6 +80,15 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Creates the trace of a run without random faults.
+    pub fn new(result: RunResult, steps: Vec<Step>) -> Trace {
+        Trace {
+            result,
+            steps,
+            choices: Choices::new(),
+        }
+    }
+
     /// Returns the messages to which random faults (loss, duplicates, late messages) have happened.
     pub fn chosen(&self) -> impl Iterator<Item = Transmission> {
         self.choices.keys().copied()
@@ -96,6 +105,10 @@ pub trait Subject: Sync {
     fn time(&self) -> u32;
     /// True if nodes may lose their disks in a crash.
     fn loses_disks(&self) -> bool;
+    /// Draws the faults of a run.
+    fn draw(&self, random: &mut Random) -> FaultPlan {
+        FaultPlan::draw(random, self.nodes(), self.time(), self.loses_disks())
+    }
     /// Runs the program once in virtual time, on the given number of workers.
     ///
     /// A panic of a node is a violation of `no node panics`.

@@ -62,7 +62,7 @@ pub struct Hunted {
     pub covered: u32,
 }
 
-/// The number of runs between two checks of the bounds.
+/// The number of runs between two checks of the bounds, on several threads.
 const GENERATION: usize = 32;
 
 /// Runs a program with different seeds and faults, until a property is violated or a bound is
@@ -74,7 +74,7 @@ pub fn hunt(subject: &dyn Subject, hunt: &Hunt) -> Result<Hunted, HuntError> {
     hunt_with(subject, hunt, |_| {})
 }
 
-/// Searches like [`hunt()`], but calls `progress` after every 32 runs with the results so far.
+/// Searches like [`hunt()`], but calls `progress` with the results so far, on one thread after each run, on several after every 32.
 ///
 /// # Errors
 /// If a run cannot be completed.
@@ -108,16 +108,10 @@ pub fn hunt_with(
         let left = usize::try_from(hunt.runs - hunted.runs).unwrap_or(usize::MAX);
         let draw = |_| {
             let seed = random.bits() >> 12;
-            let mut own = Random::new(seed);
-            let plan = FaultPlan::draw(
-                &mut own,
-                subject.nodes(),
-                subject.time(),
-                subject.loses_disks(),
-            );
-            (seed, plan)
+            (seed, subject.draw(&mut Random::new(seed)))
         };
-        let candidates: Vec<(u64, FaultPlan)> = (0..left.min(GENERATION)).map(draw).collect();
+        let count = if threads == 1 { 1 } else { GENERATION };
+        let candidates: Vec<(u64, FaultPlan)> = (0..left.min(count)).map(draw).collect();
         let results = run_all(subject, &candidates, threads);
         for ((seed, plan), result) in candidates.into_iter().zip(results) {
             let result = result?;

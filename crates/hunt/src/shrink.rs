@@ -1,6 +1,7 @@
 //! Delta debugging: the smallest run that still violates the property.
 
 use crate::{Absence, Failure, Fault, FaultPlan, HuntError, Replay, RunResult, Subject};
+use std::time::{Duration, Instant};
 
 /// A failure that was shrunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +45,21 @@ const MORE_SEEDS: u64 = 16;
 /// # Errors
 /// If a run cannot be completed, or the failure does not violate its property.
 pub fn shrink(subject: &dyn Subject, failure: &Failure) -> Result<Shrunk, HuntError> {
+    shrink_within(subject, failure, Duration::MAX)
+}
+
+/// Shrinks like [`shrink`], but ends the work after some real time, so the result may be larger than necessary.
+///
+/// # Errors
+/// The same errors as [`shrink`].
+pub fn shrink_within(
+    subject: &dyn Subject,
+    failure: &Failure,
+    time: Duration,
+) -> Result<Shrunk, HuntError> {
     let mut shrinker = Shrinker {
         subject,
+        deadline: Instant::now().checked_add(time),
         runs: 0,
         time: 0,
         failure: failure.clone(),
@@ -68,6 +82,7 @@ pub fn shrink(subject: &dyn Subject, failure: &Failure) -> Result<Shrunk, HuntEr
 
 struct Shrinker<'a> {
     subject: &'a dyn Subject,
+    deadline: Option<Instant>,
     runs: u32,
     /// The time of all runs, in milliseconds.
     time: u64,
@@ -100,6 +115,7 @@ impl Shrinker<'_> {
     /// True if the runs have taken all the time that they may take.
     fn is_over(&self) -> bool {
         self.time >= MOST_TIME * u64::from(self.plan().time)
+            || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 
     fn fails(&mut self, seed: u64, plan: &FaultPlan) -> Result<Option<RunResult>, HuntError> {
