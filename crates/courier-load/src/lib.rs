@@ -11,6 +11,7 @@ pub mod client;
 mod compare;
 mod crowd;
 mod fanout;
+pub mod histories;
 mod idle;
 mod pace;
 mod series;

@@ -1,195 +1,48 @@
-//! Histories of conversations are linearizable while leaders fail: every post and every read of a conversation takes
-//! effect at one instant between its request and its answer, whichever node it was sent to.
+//! Histories of conversations are linearizable while leaders fail.
 
 use crate::nodes::{Nodes, nodes};
-use corsair_check::{Limits, Model, Operation, Verdict, check};
-use corsair_courier_load::client::Http;
-use serde_json::Value;
+use corsair_check::{Limits, Operation, Verdict, check};
+use corsair_courier_load::histories::{
+    Client, Conversations, Environment, History, Messages, Request,
+};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// The time limit for one attempt.
-const ATTEMPT: Duration = Duration::from_secs(5);
 /// The number of conversations, and of clients in each.
 const ROOMS: u64 = 4;
 const CLIENTS: u64 = 3;
-/// The number of messages after which a conversation gets no further posts, so that one answer has all messages.
-const PAGE: u64 = 480;
 
-/// A request: a post with its text, which is posted once, or a read of all messages.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Request {
-    room: u64,
-    post: Option<u64>,
-}
+/// The real time and the real network. The value is the beginning of time.
+#[derive(Clone)]
+struct Real(Instant);
 
-/// Messages in their order: their number, and a hash of their texts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Messages {
-    count: u64,
-    hash: u64,
-}
+impl Environment for Real {
+    type Stream = TcpStream;
 
-impl Messages {
-    fn with(self, text: u64) -> Messages {
-        Messages {
-            count: self.count + 1,
-            hash: self.hash.wrapping_mul(0x100_0000_01b3) ^ text,
-        }
-    }
-}
-
-/// A conversation: a post returns its number, and a read all messages.
-struct Conversations;
-
-impl Model for Conversations {
-    type State = Messages;
-    type Input = Request;
-    /// For a post, only the count is used.
-    type Output = Messages;
-    type Key = u64;
-
-    fn initial(&self) -> Messages {
-        Messages::default()
-    }
-
-    fn step(
-        &self,
-        state: &Messages,
-        input: &Request,
-        output: Option<&Messages>,
-    ) -> Option<Messages> {
-        match input.post {
-            Some(text) => {
-                let next = state.with(text);
-                output
-                    .is_none_or(|output| output.count == next.count)
-                    .then_some(next)
-            }
-            None => output
-                .is_none_or(|output| output == state)
-                .then_some(*state),
-        }
-    }
-
-    fn is_read(&self, input: &Request, _: Option<&Messages>) -> bool {
-        input.post.is_none()
-    }
-
-    fn key(&self, input: &Request, _: Option<&Messages>) -> Option<u64> {
-        Some(input.room)
-    }
-}
-
-type History = Vec<Operation<Request, Messages>>;
-
-/// Sends a request without a client library, and returns the head and the body of the answer.
-async fn request(host: &str, head: &str, token: &str, body: &str) -> Option<(String, Value)> {
-    let exchange = async {
-        let mut stream = TcpStream::connect(host).await?;
-        let text = format!(
-            "{head} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
-            body.len()
-        );
-        stream.write_all(text.as_bytes()).await?;
-        stream.write_all(b"\r\n").await?;
-        stream.write_all(body.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        std::io::Result::Ok(answer)
-    };
-    let answer = timeout(ATTEMPT, exchange).await.ok()?.ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let body = serde_json::from_str(body).ok()?;
-    head.starts_with("HTTP/1.1 2")
-        .then(|| (head.to_owned(), body))
-}
-
-struct Client {
-    process: u64,
-    hosts: Vec<String>,
-    token: String,
-    room: u64,
-    begun: Instant,
-}
-
-impl Client {
     fn now(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
+        self.0.elapsed().as_nanos() as u64
     }
 
-    /// Posts and reads until the end, each request at another node.
-    async fn run(self, over: Arc<AtomicBool>) -> History {
-        let mut history = History::new();
-        let (mut turn, mut count) = (self.process, 0);
-        while !over.load(Relaxed) {
-            turn += 1;
-            let text = (turn % 3 != 0 && count < PAGE).then_some(self.process << 32 | turn);
-            let input = Request {
-                room: self.room,
-                post: text,
-            };
-            let call = self.now();
-            let mut output = None;
-            // A post is repeated with its key until it is answered; a read is not repeated.
-            while output.is_none() && !over.load(Relaxed) {
-                turn += 1;
-                let host = &self.hosts[turn as usize % self.hosts.len()];
-                output = match text {
-                    Some(text) => self.post(host, text).await,
-                    None => self.read(host).await,
-                };
-                if text.is_none() {
-                    break;
-                }
-            }
-            count = output.map_or(count, |output| count.max(output.count));
-            let returned = self.now();
-            history.push(match output {
-                Some(output) => Operation::completed(self.process, input, call, returned, output),
-                None => Operation::unknown(self.process, input, call),
-            });
-            sleep(Duration::from_millis(100)).await;
-        }
-        history
+    async fn sleep(&self, duration: Duration) {
+        sleep(duration).await;
     }
 
-    async fn post(&self, host: &str, text: u64) -> Option<Messages> {
-        let path = format!(
-            "POST /conversations/{}/messages HTTP/1.1\r\nidempotency-key: {text}\r\nx:",
-            self.room
-        );
-        let body = format!(r#"{{"text":"{text}"}}"#);
-        let (_, answer) = request(host, &path, &self.token, &body).await?;
-        let count = answer["number"].as_u64()?;
-        Some(Messages { count, hash: 0 })
+    async fn timeout<T: Send>(
+        &self,
+        duration: Duration,
+        future: impl Future<Output = T> + Send,
+    ) -> Option<T> {
+        timeout(duration, future).await.ok()
     }
 
-    async fn read(&self, host: &str) -> Option<Messages> {
-        let mut messages = Messages::default();
-        loop {
-            let path = format!(
-                "GET /conversations/{}/messages?limit=500&after={}",
-                self.room, messages.count
-            );
-            let (head, page) = request(host, &path, &self.token, "").await?;
-            // Such an answer does not claim to be current. A further page would be read at a later instant.
-            if head.contains("courier-behind") || messages.count > 0 {
-                return None;
-            }
-            for message in page["messages"].as_array()? {
-                messages = messages.with(message["text"].as_str()?.parse().ok()?);
-            }
-            if page["more"] == false {
-                return Some(messages);
-            }
-        }
+    async fn connect(&self, host: &str) -> io::Result<TcpStream> {
+        TcpStream::connect(host).await
     }
 }
 
@@ -201,26 +54,19 @@ struct Clients {
 
 impl Clients {
     async fn start(nodes: &Nodes) -> Clients {
-        let mut http = Http::connect(&nodes.all[0].host()).await.unwrap();
-        let (over, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
+        let (over, real) = (Arc::new(AtomicBool::new(false)), Real(Instant::now()));
         let mut running = Vec::new();
         for number in 0..ROOMS {
-            let mut logins = Vec::new();
-            for client in 0..CLIENTS {
-                let name = format!("user{number}-{client}");
-                logins.push(http.create_user(&name, "correct horse").await.unwrap());
-            }
-            let others: Vec<_> = logins[1..].iter().map(|login| login.user).collect();
-            let room = http.converse(&logins[0].token, &others).await.unwrap();
-            for (client, login) in logins.into_iter().enumerate() {
-                let client = Client {
-                    process: number * CLIENTS + client as u64,
-                    hosts: nodes.hosts(),
-                    token: login.token,
-                    room: room.0,
-                    begun,
-                };
-                running.push(tokio::spawn(client.run(over.clone())));
+            for client in Client::group(&real, &nodes.hosts(), number, CLIENTS).await {
+                let over = over.clone();
+                running.push(tokio::spawn(async move {
+                    let mut history = History::new();
+                    let is_over = || over.load(Relaxed);
+                    client
+                        .run(is_over, |operation| history.push(operation))
+                        .await;
+                    history
+                }));
             }
         }
         Clients { over, running }
