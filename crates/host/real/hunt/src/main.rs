@@ -1,0 +1,172 @@
+//! Searches for faults of a cluster of `corsair-courier serve` in virtual time: the unedited program runs under faults
+//! that are drawn from seeds, and the histories of its clients are checked.
+
+mod clients;
+mod cluster;
+mod faults;
+mod nodes;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use cluster::Cluster;
+use corsair_hunt::{Failure, Hunt, Replay, Subject, explain, hunt_with, shrink_within};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// The number of runs between two reports.
+const REPORT: u64 = 20;
+
+#[derive(Parser)]
+#[command(version, about)]
+struct Args {
+    /// The number of nodes
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=9))]
+    nodes: u32,
+    /// The virtual seconds of a run; faults stop after two thirds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=3600))]
+    length: u32,
+    /// The maximum number of runs
+    #[arg(long, value_name = "NUMBER", default_value_t = 500)]
+    runs: u64,
+    /// The maximum duration of the search in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+    time: u64,
+    /// The seed of the search
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+    /// The number of this search, of several that run side by side
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    shard: u64,
+    /// The directory for what is found: the failure, its explanation, the picture of the history and the log
+    #[arg(long, value_name = "DIR", default_value = "found")]
+    out: PathBuf,
+    /// The maximum duration of shrinking in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 90)]
+    shrink: u64,
+    /// Run each seed on two workers as well, and compare the digests
+    #[arg(long)]
+    repeat: bool,
+    /// Run the failure in this file instead
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    if let Err(error) = corsair_host::init() {
+        eprintln!("courier-hunt: {error}");
+        return ExitCode::from(2);
+    }
+    match run(&Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("courier-hunt: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode> {
+    let cluster = Cluster {
+        nodes: args.nodes,
+        time: args.length * 1_000,
+        repeats: args.repeat,
+        ..Cluster::default()
+    };
+    if let Some(path) = &args.replay {
+        let replay = Replay::load(path)?;
+        let result = replay.run(&cluster, 1)?;
+        println!(
+            "violated: {} (digest {:016x})",
+            replay.property, result.digest
+        );
+        let failure = Failure {
+            property: replay.property,
+            seed: replay.seed,
+            plan: replay.plan,
+            events: result.events,
+        };
+        report(&cluster, &failure, &args.out)?;
+        return Ok(ExitCode::FAILURE);
+    }
+    let begun = Instant::now();
+    let hunt = Hunt {
+        seed: args.seed,
+        runs: args.runs,
+        time: Duration::from_secs(args.time),
+        threads: 1,
+        shard: args.shard,
+    };
+    let progress = |runs: u64| {
+        let totals = &cluster.totals;
+        println!(
+            "{runs} runs in {:.0} s, {} with 200 operations, 5 faults and 30 virtual seconds; {} operations, {} faults",
+            begun.elapsed().as_secs_f64(),
+            totals.counted.load(Relaxed),
+            totals.operations.load(Relaxed),
+            totals.faults.load(Relaxed)
+        );
+    };
+    let hunted = hunt_with(&cluster, &hunt, |hunted| {
+        if hunted.runs.is_multiple_of(REPORT) {
+            progress(hunted.runs);
+        }
+    })?;
+    progress(hunted.runs);
+    let Some(failure) = hunted.failure else {
+        println!("no violation");
+        return Ok(ExitCode::SUCCESS);
+    };
+    println!("violated: {} (seed {})", failure.property, failure.seed);
+    write_replay(&cluster, &failure, &args.out)?;
+    let shrunk = shrink_within(&cluster, &failure, Duration::from_secs(args.shrink))?;
+    println!(
+        "shrunk in {} runs from {} to {} faults and from {} to {} system calls",
+        shrunk.runs,
+        failure.plan.faults.len(),
+        shrunk.failure.plan.faults.len(),
+        failure.events,
+        shrunk.failure.events
+    );
+    report(&cluster, &shrunk.failure, &args.out)?;
+    Ok(ExitCode::FAILURE)
+}
+
+fn write(out: &Path, name: &str, contents: &str) -> Result<()> {
+    let path = out.join(name);
+    let written = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&path, contents));
+    written.with_context(|| path.display().to_string())
+}
+
+fn write_replay(cluster: &Cluster, failure: &Failure, out: &Path) -> Result<()> {
+    let replay = Replay {
+        program: cluster.name().to_owned(),
+        property: failure.property.clone(),
+        seed: failure.seed,
+        plan: failure.plan.clone(),
+    };
+    write(out, "replay.json", &replay.to_json())
+}
+
+/// Runs a failure again, writes what there is to see of it, and prints the explanation.
+fn report(cluster: &Cluster, failure: &Failure, out: &Path) -> Result<()> {
+    write_replay(cluster, failure, out)?;
+    let (answer, _) = cluster.simulate(failure.seed, &failure.plan, 1);
+    let Some(violation) = answer.violation else {
+        bail!("the run does not violate '{}' again", failure.property);
+    };
+    let faults = explain(cluster, failure)?.text();
+    let explanation = format!("{faults}\n{}", violation.explanation);
+    write(out, "explanation.txt", &explanation)?;
+    write(out, "log.txt", &violation.log)?;
+    if let Some(picture) = violation.picture {
+        write(out, "history.svg", &picture)?;
+    }
+    println!("{explanation}");
+    println!(
+        "the picture, the log and the replay are in {}",
+        out.display()
+    );
+    Ok(())
+}
