@@ -24,6 +24,7 @@ mod answer;
 mod body;
 mod influx;
 mod kapacitor;
+mod memory;
 mod metrics;
 mod page;
 mod refusal;
@@ -33,13 +34,14 @@ mod tls;
 mod unread;
 mod write;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineOptions};
 use crate::store::Store;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware;
 use axum::routing::{get, post};
+use memory::Budget;
 use refusal::Refusal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,8 +80,8 @@ impl Default for HttpOptions {
 struct Server {
     engine: Engine,
     options: Arc<HttpOptions>,
-    /// A permit for each KiB of bodies that are being read or parsed.
-    memory: Arc<Semaphore>,
+    /// The memory of bodies that are being read or parsed.
+    memory: Arc<Budget>,
     /// A permit for each KiB of long answers that are being sent.
     answers: Arc<Semaphore>,
     /// Held while a long answer is made.
@@ -94,10 +96,14 @@ pub fn router(engine: Engine) -> Router {
 
 /// Returns the HTTP routes of an engine, with these options.
 pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
-    let memory = Semaphore::new(body::kibibytes(engine.options().body_memory));
+    let EngineOptions {
+        body_memory,
+        patience,
+        ..
+    } = *engine.options();
     let server = Server {
         engine,
-        memory: Arc::new(memory),
+        memory: Arc::new(Budget::new(body_memory, patience)),
         answers: Arc::new(Semaphore::new(answer::permits(usize::MAX, &options))),
         making: Arc::new(Semaphore::new(1)),
         disabled: kapacitor::Disabled::of(options.store.as_ref()),

@@ -63,6 +63,8 @@ pub struct Builder {
     max_line: usize,
     /// The approximate memory of unfinished blocks in bytes.
     bytes: usize,
+    /// The memory that `grow` has allowed.
+    allowed: usize,
 }
 
 /// The numbers of lines in a text; blank lines and comments are not counted.
@@ -128,6 +130,7 @@ impl Builder {
             stored: 0,
             max_line: usize::MAX,
             bytes: 0,
+            allowed: 0,
         }
     }
 
@@ -176,7 +179,6 @@ impl Builder {
         mut grow: impl FnMut(usize) -> bool,
     ) -> (LineCounts, bool) {
         let mut fed = LineCounts::default();
-        let mut allowed = self.bytes;
         let mut reader = Reader::new(text);
         let mut tokens = std::mem::take(&mut self.tokens);
         let unit = precision.unit();
@@ -195,12 +197,12 @@ impl Builder {
                 }),
                 (Err(error), _) => Err(error),
             };
-            while self.bytes > allowed {
+            while self.bytes > self.allowed {
                 if !grow(Builder::STEP) {
                     self.tokens = tokens;
                     return (fed, false);
                 }
-                allowed += Builder::STEP;
+                self.allowed += Builder::STEP;
             }
             match time {
                 Ok(time) if keep => {
@@ -254,6 +256,7 @@ impl Builder {
         self.last = 0;
         self.stored = 0;
         self.bytes = 0;
+        self.allowed = 0;
         done.sort_unstable_by_key(|(born, ..)| *born);
         done.into_iter()
             .map(|(_, block, numbers)| (block, numbers))

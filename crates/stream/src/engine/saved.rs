@@ -51,7 +51,7 @@ pub enum SavedError {
     Damaged,
 }
 
-const FORMAT: &[u8] = b"corsair-stream saved 5\n";
+const FORMAT: &[u8] = b"corsair-stream saved 6\n";
 
 impl EngineSnapshot {
     /// Returns the position of the last write in the log whose points are included; 0 without a log.

@@ -4,7 +4,7 @@
 //! The position after the last write of a source is stored in the same log entry, and in the same checkpoint, as the
 //! points of the write. So after a crash, reading continues at the first lost write, and no write is processed twice.
 
-use super::{Engine, Write, WriteError, WriteReport, write_log};
+use super::{Engine, Write, WriteError, WriteReport};
 
 impl Engine {
     /// Writes lines from a source, like [`Engine::write`], and records that the source continues at `next`.
@@ -18,11 +18,9 @@ impl Engine {
         to: &Write,
         lines: &[u8],
     ) -> Result<WriteReport, WriteError> {
-        let mut parsed = self
-            .parse(to, lines, |_| true)
-            .expect("it may take as much memory as it needs");
-        if !parsed.entry.is_empty() {
-            write_log::mark_source(&mut parsed.entry, source, next);
+        let mut parsed = self.parse_plain(to, lines);
+        if let Some(entry) = &mut parsed.entry {
+            entry.mark_source(source, next);
         }
         parsed.source = Some((source.into(), next));
         self.deliver(parsed).await

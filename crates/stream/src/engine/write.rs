@@ -5,12 +5,12 @@
 //! So no task gets points of a refused write, and a cancelled write has passed either all points to all tasks, or none.
 
 use super::entrance::Entrance;
-use super::write_log::{self, Submission};
+use super::parse::ParsedWrite;
+use super::write_log::Submission;
 use super::{Engine, EngineState};
 use crate::batch::{Batch, Flow, Group, Rows};
-use crate::block::{Block, Builder, Origin};
-use crate::line::{LineError, Precision};
-use rustc_hash::FxHashMap;
+use crate::block::Block;
+use crate::line::Precision;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -80,41 +80,6 @@ pub enum WriteError {
     Closed,
 }
 
-/// Lines as blocks, with the tasks that take them.
-#[derive(Debug)]
-pub(crate) struct ParsedWrite {
-    blocks: Vec<(Arc<Block>, Vec<Arc<Entrance>>)>,
-    /// Tasks that take the points of all measurements, in the order of their lines.
-    takers_of_all: Vec<Arc<Entrance>>,
-    /// Rows of blocks, in the order of lines; empty if no task takes all points.
-    order: Vec<(usize, Rows)>,
-    written: WriteReport,
-    /// The generation of the routes with which the write was parsed.
-    generation: u64,
-    /// The log entry; empty without a log.
-    pub(super) entry: Vec<u8>,
-    /// The source of the lines, and the position at which the source continues.
-    pub(super) source: Option<(Arc<str>, i64)>,
-}
-
-impl ParsedWrite {
-    /// Waits until tasks that drop points have processed all earlier writes.
-    pub(super) async fn wait_for_dropping_tasks(&self) {
-        let takers = self.blocks.iter().flat_map(|(_, takers)| takers);
-        for taker in takers.chain(&self.takers_of_all) {
-            taker.processed_if_dropping().await;
-        }
-    }
-
-    /// Keeps only the entrances for which `takes` is true.
-    pub(super) fn retain(&mut self, takes: impl Fn(&Entrance) -> bool) {
-        let lists = self.blocks.iter_mut().map(|(_, takers)| takers);
-        for takers in lists.chain([&mut self.takers_of_all]) {
-            takers.retain(|taker| takes(taker));
-        }
-    }
-}
-
 /// The longest pause between two checks of capacity.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -132,9 +97,7 @@ impl Engine {
         if self.shared.closed.load(Ordering::SeqCst) {
             return Err(WriteError::Closed);
         }
-        let parsed = self.parse(to, lines, |_| true);
-        self.deliver(parsed.expect("it may take as much memory as it needs"))
-            .await
+        self.deliver(self.parse_plain(to, lines)).await
     }
 
     /// Waits until all tasks that take the points have capacity, logs the points, and gives them to the tasks.
@@ -151,7 +114,7 @@ impl Engine {
         shared.wait_for_capacity(&parsed).await?;
         let written = match shared.write_log.get() {
             // Points that no task wants change no state.
-            Some(log) if !parsed.blocks.is_empty() => {
+            Some(log) if parsed.entry.is_some() => {
                 let (reply, replied) = oneshot::channel();
                 log.submit(Submission {
                     parsed,
@@ -172,98 +135,6 @@ impl Engine {
         count(&shared.accepted, written.accepted);
         count(&shared.rejected, written.rejected);
         Ok(written)
-    }
-
-    /// Parses lines into blocks. `grow` reserves memory in addition to that of the lines. Returns `None` if the memory
-    /// was refused.
-    pub(crate) fn parse(
-        &self,
-        to: &Write,
-        lines: &[u8],
-        mut grow: impl FnMut(usize) -> bool,
-    ) -> Option<ParsedWrite> {
-        let logged = self.shared.write_log.get().is_some();
-        if logged && !grow(lines.len()) {
-            return None;
-        }
-        let now = now(to.precision);
-        let mut parsed = self.parse_at(to, lines, now, grow)?;
-        if logged && !parsed.blocks.is_empty() {
-            let policy = to.policy.as_deref();
-            let policy = policy.unwrap_or(&self.shared.options.default_policy);
-            let generation = parsed.generation;
-            parsed.entry =
-                write_log::entry(&to.database, policy, to.precision, now, generation, lines);
-        }
-        Some(parsed)
-    }
-
-    /// Parses like [`parse`](Engine::parse), but for the log: points without a timestamp get the time `now`.
-    pub(super) fn parse_at(
-        &self,
-        to: &Write,
-        lines: &[u8],
-        now: i64,
-        grow: impl FnMut(usize) -> bool,
-    ) -> Option<ParsedWrite> {
-        let shared = &*self.shared;
-        let routes = shared.routes();
-        let policy = to.policy.clone();
-        let policy = policy.unwrap_or_else(|| shared.options.default_policy.as_str().into());
-        let takers_of_all = routes.look_up(&to.database, &policy, None);
-        let mut takers: FxHashMap<Arc<str>, Vec<Arc<Entrance>>> = FxHashMap::default();
-        let wanted = |measurement: &str| {
-            let measurement: Arc<str> = measurement.into();
-            let found = routes.look_up(&to.database, &policy, Some(&measurement));
-            if found.is_empty() && takers_of_all.is_empty() {
-                return None;
-            }
-            takers.insert(measurement.clone(), found);
-            Some(Arc::new(Origin {
-                database: to.database.clone(),
-                policy: policy.clone(),
-                measurement,
-            }))
-        };
-        let mut written = WriteReport::default();
-        let on_bad = |error: LineError| {
-            written.rejected += 1;
-            if written.errors.len() < WriteReport::MOST_ERRORS {
-                written.errors.push(BadLine {
-                    code: error.code(),
-                    line: error.line,
-                    message: error.to_string(),
-                });
-            }
-        };
-        let mut builder = Builder::new()
-            .max_line(shared.options.max_line)
-            .numbered(!takers_of_all.is_empty());
-        let (fed, all) = builder.feed_while(lines, to.precision, now, wanted, on_bad, grow);
-        if !all {
-            return None;
-        }
-        written.accepted = fed.accepted();
-        let (blocks, numbers): (Vec<Block>, Vec<Vec<u32>>) =
-            builder.finish_numbered().into_iter().unzip();
-        let order = match takers_of_all.is_empty() {
-            true => Vec::new(),
-            false => in_order(&numbers),
-        };
-        let blocks = blocks.into_iter().map(|block| {
-            let takers = takers.get(&block.origin.measurement);
-            let takers = takers.cloned().unwrap_or_default();
-            (Arc::new(block), takers)
-        });
-        Some(ParsedWrite {
-            blocks: blocks.collect(),
-            takers_of_all,
-            order,
-            written,
-            generation: routes.generation,
-            entry: Vec::new(),
-            source: None,
-        })
     }
 }
 
@@ -321,31 +192,4 @@ impl EngineState {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
-}
-
-/// Returns the rows of blocks in the order of their lines, as consecutive ranges. `numbers` has the line number of
-/// each row; no number occurs twice.
-fn in_order(numbers: &[Vec<u32>]) -> Vec<(usize, Rows)> {
-    let lines = numbers.iter().map(Vec::len).sum();
-    let mut block_of_line = vec![0u32; lines];
-    for (block, numbers) in numbers.iter().enumerate() {
-        for &number in numbers {
-            block_of_line[number as usize] = block as u32;
-        }
-    }
-    let mut next_row = vec![0u32; numbers.len()];
-    let mut order = Vec::new();
-    for run in block_of_line.chunk_by(|a, b| a == b) {
-        let block = run[0] as usize;
-        let from = next_row[block];
-        next_row[block] += run.len() as u32;
-        order.push((block, Rows::Range(from, next_row[block])));
-    }
-    order
-}
-
-/// Returns the nanoseconds since 1970, rounded to the precision.
-fn now(precision: Precision) -> i64 {
-    let now = crate::now::now();
-    now - now.rem_euclid(precision.unit())
 }

@@ -6,16 +6,13 @@
 //! checkpoint records the position of the last write before its barrier. After a crash, the writes after that position
 //! are passed again to the tasks that existed when these writes were parsed.
 
-use super::write::{ParsedWrite, WriteReport};
-use super::{Engine, EngineState, Write, WriteError};
-use crate::line::Precision;
-use crate::node::state::as_bytes;
-use corsair_journal::{Journal, JournalError, Record, Recovery, Tail};
+use super::parse::ParsedWrite;
+use super::write::WriteReport;
+use super::{EngineState, WriteError};
+use corsair_journal::{Journal, JournalError, Record};
 use parking_lot::Mutex;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +38,14 @@ pub enum LogError {
     /// The files cannot be read or written, or are damaged.
     #[error("{0}; to start without it, move the directory away")]
     Journal(#[from] JournalError),
+    /// A write of the log cannot be passed to its tasks.
+    #[error("{directory}: {reason}; to start without it, move the directory away")]
+    Replay {
+        /// The directory of the log.
+        directory: String,
+        /// The reason.
+        reason: String,
+    },
     /// The log belongs to another state.
     #[error(
         "the log in {directory} belongs to another saved state; bring back the file `saved` that was beside it, or move both away"
@@ -55,57 +60,7 @@ pub enum LogError {
 }
 
 /// The maximum size of a record of several writes, in bytes.
-const LARGEST_RECORD: usize = 1 << 20;
-
-/// An entry of the log.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Entry<'a> {
-    database: Cow<'a, str>,
-    policy: Cow<'a, str>,
-    /// Nanoseconds of a unit of timestamps.
-    unit: i64,
-    /// The time of points without a timestamp, in nanoseconds since 1970.
-    now: i64,
-    /// The generation of the routes with which the write was parsed.
-    generation: u64,
-    #[serde(borrow, serialize_with = "as_bytes")]
-    lines: &'a [u8],
-}
-
-/// Writes an entry.
-pub(super) fn entry(
-    database: &str,
-    policy: &str,
-    precision: Precision,
-    now: i64,
-    generation: u64,
-    lines: &[u8],
-) -> Vec<u8> {
-    let entry = Entry {
-        database: database.into(),
-        policy: policy.into(),
-        unit: precision.unit(),
-        now,
-        generation,
-        lines,
-    };
-    postcard::to_allocvec(&entry).expect("plain data can be written")
-}
-
-/// Puts the position of a source before an entry. The position is an entry without a database, and belongs to the entry
-/// that follows it.
-pub(super) fn mark_source(entry: &mut Vec<u8>, source: &str, next: i64) {
-    let mark = Entry {
-        database: "".into(),
-        policy: source.into(),
-        unit: next,
-        now: 0,
-        generation: 0,
-        lines: b"",
-    };
-    let mark = postcard::to_allocvec(&mark).expect("plain data can be written");
-    entry.splice(0..0, mark);
-}
+const LARGEST_RECORD: usize = 4 << 20;
 
 /// An open log. The thread ends when this is dropped or closed.
 #[derive(Debug)]
@@ -173,134 +128,8 @@ impl WriteLog {
     }
 }
 
-impl Engine {
-    /// Opens the write-ahead log in this directory, or creates it. First, the writes that are in the log but not in the
-    /// restored state are passed to the tasks. So add tasks before this call, and write points after it. From then on
-    /// each write is logged before it is passed to tasks. Returns the number of writes that were passed again.
-    ///
-    /// # Errors
-    /// See [`LogError`].
-    ///
-    /// # Panics
-    /// If the engine has a log already.
-    pub async fn open_log(
-        &self,
-        directory: impl Into<PathBuf>,
-        durability: Durability,
-    ) -> Result<u64, LogError> {
-        let directory = directory.into();
-        let (restored, identity) = {
-            let place = self.shared.restored.lock();
-            (place.position, place.identity)
-        };
-        let tail = match durability {
-            Durability::Always => Tail::Synced,
-            _ => Tail::Unsynced,
-        };
-        let (engine, at) = (self.clone(), directory.clone());
-        let handle = self.shared.io.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            Recovery::read(&at, restored, tail, |first, count, bytes| {
-                handle.block_on(engine.replay(restored, (first, count), bytes))
-            })
-        });
-        let recovery = read.await.map_err(io::Error::other)??;
-        let shared = &self.shared;
-        let (journal, replayed) = match recovery {
-            Some(recovery) => {
-                if identity.is_some_and(|identity| identity != recovery.identity()) {
-                    return Err(LogError::OtherState {
-                        directory: directory.display().to_string(),
-                    });
-                }
-                if recovery.discarded() > 0 {
-                    tracing::warn!(
-                        "the log {} ends with {} bytes of writes that were not complete on disk; they were not answered, or not synced before the machine stopped, and are left out",
-                        directory.display(),
-                        recovery.discarded()
-                    );
-                }
-                let replayed = (recovery.next() - 1).saturating_sub(restored);
-                (recovery.open(&directory)?, replayed)
-            }
-            None => (
-                Journal::create(&directory, random()?, restored + 1, &[])?,
-                0,
-            ),
-        };
-        shared.position.fetch_max(restored, Ordering::SeqCst);
-        shared.began_now();
-        if durability == Durability::Memory {
-            return Ok(replayed);
-        }
-        let log = start(Arc::downgrade(shared), journal, durability)?;
-        if shared.write_log.set(log).is_err() {
-            panic!("the engine has a log already");
-        }
-        Ok(replayed)
-    }
-
-    /// Gives the writes of a record to the tasks that existed when they were parsed.
-    async fn replay(
-        &self,
-        after: u64,
-        (first, count): (u64, u32),
-        mut bytes: &[u8],
-    ) -> Result<(), String> {
-        for position in first..first + u64::from(count) {
-            let (mut entry, source);
-            (entry, bytes) = read_entry(bytes, position)?;
-            source = entry
-                .database
-                .is_empty()
-                .then(|| (Arc::from(&*entry.policy), entry.unit));
-            if source.is_some() {
-                (entry, bytes) = read_entry(bytes, position)?;
-            }
-            if position <= after {
-                continue;
-            }
-            let precision = Precision::from_unit(entry.unit)
-                .ok_or_else(|| format!("entry {position} has an unknown unit of timestamps"))?;
-            let to = Write {
-                database: entry.database.into(),
-                policy: Some(entry.policy.into()),
-                precision,
-            };
-            let mut parsed = self
-                .parse_at(&to, entry.lines, entry.now, |_| true)
-                .expect("it may take as much memory as it needs");
-            parsed.source = source;
-            parsed.retain(|taker| taker.since() <= entry.generation);
-            parsed.wait_for_dropping_tasks().await;
-            while let Err(error) = self.shared.wait_for_capacity(&parsed).await {
-                if error == WriteError::Closed {
-                    return Err(error.to_string());
-                }
-            }
-            let _order = self.shared.order.read();
-            self.shared.give(parsed);
-            self.shared.position.store(position, Ordering::SeqCst);
-            self.shared.raise_generation(entry.generation);
-        }
-        Ok(())
-    }
-}
-
-/// Reads an entry, and returns it with the bytes that follow it.
-fn read_entry(bytes: &[u8], position: u64) -> Result<(Entry<'_>, &[u8]), String> {
-    postcard::take_from_bytes(bytes)
-        .map_err(|error| format!("entry {position} cannot be read: {error}"))
-}
-
-/// Returns a random number that identifies a log.
-fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(u64::from_le_bytes(bytes).max(1))
-}
-
-fn start(
+/// Starts the thread that appends.
+pub(super) fn start(
     engine: Weak<EngineState>,
     journal: Journal,
     durability: Durability,
@@ -372,7 +201,9 @@ impl Writer {
             for work in first.into_iter().chain(received.try_iter()) {
                 match work {
                     Work::Write(submission) => {
-                        record.bytes().extend_from_slice(&submission.parsed.entry);
+                        if let Some(entry) = &submission.parsed.entry {
+                            entry.append_to(record.bytes());
+                        }
                         group.push(submission);
                     }
                     Work::Discard(position) => discard = Some(position),

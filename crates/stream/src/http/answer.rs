@@ -1,7 +1,8 @@
 //! Sends long answers. They are created one at a time, and the memory of the answers that are being sent is bounded.
 
+use super::memory::kibibytes;
 use super::refusal::{Refusal, internal};
-use super::{HttpOptions, Server, body};
+use super::{HttpOptions, Server};
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -18,7 +19,7 @@ const PIECE: usize = 64 << 10;
 
 /// Returns the number of permits for an answer of this length, at most all permits.
 pub(super) fn permits(bytes: usize, options: &HttpOptions) -> usize {
-    body::kibibytes(bytes.min(options.answer_memory)).max(1)
+    kibibytes(bytes.min(options.answer_memory)).max(1)
 }
 
 /// Sends an answer that may be long. Waits until other long answers have been sent; answers 503 if

@@ -1,159 +1,152 @@
 //! Bodies of requests, for which memory is reserved before they are read.
 
 use super::Server;
+use super::memory::Reserved;
 use super::refusal::Refusal;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use axum::http::{HeaderMap, StatusCode};
-use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
-use std::io::Read;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-/// The number of bytes that are reserved at a time for a body of unknown length.
+/// The number of bytes that are at least reserved at a time for a body of unknown length.
 const STEP: usize = 64 << 10;
 
-/// Memory for one body, which is released when this is dropped.
-#[derive(Debug)]
-pub(super) struct Reserved {
-    memory: Arc<Semaphore>,
-    permits: Option<OwnedSemaphorePermit>,
-    patience: Duration,
-    /// The reserved memory in bytes.
-    bytes: usize,
-    limit: usize,
-    /// The memory for all bodies.
-    all: usize,
+/// The number of checks whether a body arrives fast enough, within the time limit of a body.
+const CHECKS: u32 = 15;
+
+/// The maximum length of a body, and its memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// The maximum length in bytes.
+    pub(super) limit: usize,
+    /// The memory that a body of this length is likely to need in total, until it has been processed.
+    pub(super) estimate: fn(usize) -> usize,
 }
 
-/// Returns the number of permits for a number of bytes.
-pub(super) fn kibibytes(bytes: usize) -> usize {
-    bytes.div_ceil(1 << 10).min(Semaphore::MAX_PERMITS)
-}
-
-impl Reserved {
-    fn new(server: &Server, limit: usize) -> Reserved {
-        Reserved {
-            memory: server.memory.clone(),
-            permits: None,
-            patience: server.engine.options().patience,
-            bytes: 0,
-            limit,
-            all: server.engine.options().body_memory,
-        }
-    }
-
-    /// Raises the reservation to `bytes` in total. Waits until other bodies release memory.
-    async fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
-        if let Some(permits) = self.permits_for(bytes)? {
-            let acquired = self.memory.clone().acquire_many_owned(permits);
-            match timeout(self.patience, acquired).await {
-                Ok(Ok(permits)) => self.add(permits),
-                _ => return Err(busy()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Raises the reservation like [`grow`](Self::grow), but without waiting.
-    fn try_grow(&mut self, bytes: usize) -> Result<(), Refusal> {
-        if let Some(permits) = self.permits_for(bytes)? {
-            match self.memory.clone().try_acquire_many_owned(permits) {
-                Ok(permits) => self.add(permits),
-                Err(_) => return Err(busy()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Reserves more memory for the parsed body; false if there is not enough.
-    pub(super) fn try_more(&mut self, bytes: usize) -> bool {
-        self.limit = usize::MAX;
-        self.try_grow(self.bytes.saturating_add(bytes)).is_ok()
-    }
-
-    /// Returns the refusal for a parsed body that needs too much memory.
-    pub(super) fn refusal(&self) -> Refusal {
-        if self.bytes <= self.all {
-            return busy();
-        }
-        let message = format!(
-            "the points of this body take more than the {} bytes that there are for all bodies; write in smaller parts (nothing was written)",
-            self.all
-        );
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
-    }
-
-    /// Returns the number of further permits that this many bytes need.
-    fn permits_for(&mut self, bytes: usize) -> Result<Option<u32>, Refusal> {
-        if bytes > self.limit {
-            return Err(too_large(self.limit));
-        }
-        let more = kibibytes(bytes).saturating_sub(kibibytes(self.bytes));
-        self.bytes = self.bytes.max(bytes);
-        Ok(u32::try_from(more).ok().filter(|more| *more > 0))
-    }
-
-    fn add(&mut self, more: OwnedSemaphorePermit) {
-        match &mut self.permits {
-            Some(permits) => permits.merge(more),
-            None => self.permits = Some(more),
-        }
-    }
-}
-
-/// Reads a body of at most `limit` bytes within the time limit, if there is memory for it.
+/// Reads a small body of at most `limit` bytes, which needs no memory besides.
 pub(super) async fn read(
     server: &Server,
     headers: &HeaderMap,
     body: Body,
     limit: usize,
 ) -> Result<(Bytes, Reserved), Refusal> {
+    let estimate = |length| length;
+    read_sized(server, headers, body, Sizes { limit, estimate }).await
+}
+
+/// Reads a body within the time limit, if there is memory for it.
+pub(super) async fn read_sized(
+    server: &Server,
+    headers: &HeaderMap,
+    body: Body,
+    sizes: Sizes,
+) -> Result<(Bytes, Reserved), Refusal> {
+    let limit = sizes.limit;
+    let announced = headers.get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) {
+        return Err(too_large(limit));
+    }
+    let length = announced.unwrap_or(STEP.min(limit));
+    let estimate = (sizes.estimate)(length);
+    let mut reserved = server.memory.reserve(length, estimate).await?;
+    // The whole reservation of a body of unknown length is for what is received.
+    let capacity = announced.unwrap_or(reserved.bytes());
     let within = server.options.body_timeout;
-    match timeout(within, read_all(server, headers, body, limit)).await {
-        Ok(read) => read,
-        Err(_) => {
-            let message = format!("the body took more than {within:?}; nothing was written");
-            // Not 408, because telegraf drops a batch that is answered with 4xx.
-            Err(Refusal::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "slow",
-                message,
-            ))
-        }
+    let pace = Pace::new(within);
+    match timeout(within, receive(body, &mut reserved, limit, capacity, pace)).await {
+        Ok(received) => Ok((received?, reserved)),
+        Err(_) => Err(slow(format!(
+            "the body took more than {within:?}; nothing was written"
+        ))),
     }
 }
 
-async fn read_all(
-    server: &Server,
-    headers: &HeaderMap,
+/// Receives a body, for whose first `capacity` bytes there is memory.
+async fn receive(
     mut body: Body,
+    reserved: &mut Reserved,
     limit: usize,
-) -> Result<(Bytes, Reserved), Refusal> {
-    let mut reserved = Reserved::new(server, limit);
-    let announced = headers.get(CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    reserved.grow(announced.unwrap_or_default()).await?;
-    let mut read: Vec<u8> = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            let message = format!("the body ended before its end ({error}); nothing was written");
-            Refusal::new(StatusCode::BAD_REQUEST, "truncated", message)
-        })?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        let needed = read.len() + data.len();
-        if needed > reserved.bytes {
-            let step = (reserved.bytes + STEP).min(limit);
-            reserved.grow(needed.max(step)).await?;
+    mut capacity: usize,
+    mut pace: Pace,
+) -> Result<Bytes, Refusal> {
+    let mut received: Vec<u8> = Vec::new();
+    while let Some(part) = pace
+        .next(&mut body, reserved, received.len(), capacity)
+        .await?
+    {
+        let needed = received.len() + part.len();
+        if needed > limit {
+            return Err(too_large(limit));
         }
-        read.extend_from_slice(&data);
+        if needed > capacity {
+            let grown = capacity + STEP.max(capacity / 4);
+            capacity = needed.max(grown.min(limit));
+            reserved.grow(capacity).await?;
+        }
+        if needed > received.capacity() {
+            received.reserve_exact(capacity - received.len());
+        }
+        received.extend_from_slice(&part);
     }
-    Ok((read.into(), reserved))
+    Ok(received.into())
+}
+
+/// Checks that a body arrives fast enough while other bodies wait for its memory.
+struct Pace {
+    /// The time between two checks.
+    interval: Duration,
+    check: Instant,
+    /// The number of bytes that had been read at the last check.
+    read: usize,
+}
+
+impl Pace {
+    fn new(limit: Duration) -> Pace {
+        let interval = (limit / CHECKS).max(Duration::from_millis(1));
+        Pace {
+            interval,
+            check: Instant::now() + interval,
+            read: 0,
+        }
+    }
+
+    /// Waits for the next part of a body of which `read` bytes have been read; `None` at the end.
+    async fn next(
+        &mut self,
+        body: &mut Body,
+        reserved: &Reserved,
+        read: usize,
+        capacity: usize,
+    ) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            let Ok(frame) = timeout_at(self.check, body.frame()).await else {
+                let arrived = read - self.read;
+                if reserved.is_awaited() && arrived < (capacity / CHECKS as usize).max(1) {
+                    return Err(slow(format!(
+                        "the body is too slow while others wait for its memory: {arrived} bytes in {:?}; nothing was written",
+                        self.interval
+                    )));
+                }
+                self.read = read;
+                self.check += self.interval;
+                continue;
+            };
+            let Some(frame) = frame else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| {
+                let message =
+                    format!("the body ended before its end ({error}); nothing was written");
+                Refusal::new(StatusCode::BAD_REQUEST, "truncated", message)
+            })?;
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+    }
 }
 
 /// True if a body must be unpacked.
@@ -174,53 +167,14 @@ pub(super) fn is_packed(headers: &HeaderMap) -> Result<bool, Refusal> {
     Err(Refusal::new(status, "encoding", message))
 }
 
-/// Unpacks a body, if there is memory for it. A large body takes long, so this function must not be called on threads
-/// that serve requests.
-pub(super) fn unpack(packed: &[u8], reserved: &mut Reserved) -> Result<Bytes, Refusal> {
-    let mut unpacked: Vec<u8> = Vec::new();
-    let mut decoder = MultiGzDecoder::new(packed);
-    let before = reserved.bytes;
-    let limit = reserved.limit;
-    // The memory of the packed body stays reserved.
-    reserved.limit = limit.saturating_add(before);
-    loop {
-        // The reservation grows with the buffer, so that it equals the memory of the body.
-        let needed = unpacked.len() + STEP;
-        if needed > unpacked.capacity() {
-            let doubled = (unpacked.capacity() * 2).min(limit + STEP).max(needed);
-            reserved
-                .try_grow((before + doubled).min(reserved.limit))
-                .map_err(|_| busy())?;
-            unpacked.reserve_exact(doubled - unpacked.len());
-        }
-        let read = decoder
-            .by_ref()
-            .take(STEP as u64)
-            .read_to_end(&mut unpacked)
-            .map_err(|error| {
-                let message = format!("the body is not valid gzip ({error}); nothing was written");
-                Refusal::new(StatusCode::BAD_REQUEST, "gzip", message)
-            })?;
-        if unpacked.len() > limit {
-            return Err(too_large(limit));
-        }
-        if read == 0 {
-            return Ok(unpacked.into());
-        }
-    }
-}
-
-fn too_large(limit: usize) -> Refusal {
+pub(super) fn too_large(limit: usize) -> Refusal {
     let message = format!(
         "a body may have {limit} bytes after unpacking; write in smaller parts (nothing was written)"
     );
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
-fn busy() -> Refusal {
-    Refusal::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "busy",
-        "there is no memory for the body now; try again in a moment (nothing was written)",
-    )
+// Not 408, because telegraf drops a batch that is answered with 4xx.
+fn slow(message: String) -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "slow", message)
 }

@@ -1,8 +1,10 @@
 //! `POST /write`: lines in.
 
-use super::refusal::Refusal;
+use super::memory::Reserved;
+use super::refusal::{Refusal, internal};
 use super::{Server, body};
-use crate::engine::{Write, WriteError, WriteReport};
+use crate::block::Builder;
+use crate::engine::{Engine, Lines, ParseError, ParsedWrite, Write, WriteError, WriteReport};
 use crate::line::Precision;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -73,34 +75,117 @@ async fn take(
 ) -> Result<StatusCode, Refusal> {
     let packed = body::is_packed(&headers)?;
     let limit = server.engine.options().max_body;
-    let (lines, mut reserved) = body::read(&server, &headers, body, limit).await?;
-    let large = packed || lines.len() >= LARGE;
-    let engine = server.engine.clone();
-    let parse = move || {
-        let lines = match packed {
-            true => body::unpack(&lines, &mut reserved)?,
-            false => lines,
-        };
-        match engine.parse(&to, &lines, |bytes| reserved.try_more(bytes)) {
-            Some(parsed) => Ok((parsed, reserved)),
-            None => Err(reserved.refusal()),
-        }
+    let estimate = if packed {
+        memory_of_packed
+    } else {
+        memory_of_plain
     };
-    let (parsed, reserved) = match large {
-        false => parse()?,
-        true => tokio::task::spawn_blocking(parse).await.map_err(|_| {
-            Refusal::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal",
-                "the write failed inside the server; its log has more",
-            )
-        })??,
+    let sizes = body::Sizes { limit, estimate };
+    let (lines, mut reserved) = body::read_sized(&server, &headers, body, sizes).await?;
+    let length = lines.len();
+    let (estimate, lines) = match packed {
+        true => (
+            length + points_of(unpacked_length(&lines, limit)),
+            Lines::Gzip(lines),
+        ),
+        false => (memory_of_plain(length), Lines::Plain(lines)),
+    };
+    reserved.received(estimate).await?;
+    let mut work = Work {
+        engine: server.engine.clone(),
+        to,
+        lines,
+        used: length,
+        reserved,
+    };
+    let parsed = match packed || length >= LARGE {
+        true => None,
+        // If there is no memory, the body is parsed on a thread that can wait.
+        false => work.parse(Reserved::try_grow)?,
+    };
+    let (parsed, reserved) = match parsed {
+        Some(parsed) => (parsed, work.reserved),
+        None => {
+            let parse = move || {
+                let parsed =
+                    work.parse(|reserved, bytes| reserved.grow_blocking(bytes).map(|()| true))?;
+                Ok::<_, Refusal>((parsed.ok_or_else(internal)?, work.reserved))
+            };
+            let parsed = tokio::task::spawn_blocking(parse);
+            parsed.await.map_err(|_| internal())??
+        }
     };
     let written = server.engine.deliver(parsed).await?;
     drop(reserved);
     match written.rejected {
         0 => Ok(StatusCode::NO_CONTENT),
         _ => Err(partial(written)),
+    }
+}
+
+/// Returns the memory that the points of lines are likely to need. The builder of blocks reserves its first step even for
+/// a single line.
+fn points_of(length: usize) -> usize {
+    length.saturating_mul(3) / 2 + Builder::STEP
+}
+
+/// Returns the memory that plain lines and their points are likely to need.
+fn memory_of_plain(length: usize) -> usize {
+    length.saturating_add(points_of(length))
+}
+
+/// Returns the memory that packed lines and their points are likely to need, before the lines are known.
+fn memory_of_packed(length: usize) -> usize {
+    length.saturating_add(points_of(length.saturating_mul(LIKELY_RATIO)))
+}
+
+/// The unpacked bytes of a packed byte of lines that are much alike.
+const LIKELY_RATIO: usize = 10;
+/// The unpacked bytes that a packed byte has at least in most bodies, and at most in any body.
+const RATIOS: [usize; 2] = [4, 1032];
+
+/// Estimates the length of unpacked lines. The end of a body has the length of its last member, but a body may have
+/// several members, and a client may send a wrong length.
+fn unpacked_length(packed: &[u8], limit: usize) -> usize {
+    let last = packed.last_chunk().copied().map_or(0, u32::from_le_bytes) as usize;
+    let [least, most] = RATIOS.map(|ratio| packed.len().saturating_mul(ratio));
+    last.clamp(least, most).min(limit)
+}
+
+/// Lines to be parsed.
+struct Work {
+    engine: Engine,
+    to: Write,
+    lines: Lines,
+    /// The memory in use, in bytes.
+    used: usize,
+    reserved: Reserved,
+}
+
+impl Work {
+    /// Parses the lines. `grow` raises the reservation if necessary. Returns `None` if `grow` returns false.
+    fn parse(
+        &mut self,
+        grow: impl Fn(&mut Reserved, usize) -> Result<bool, Refusal>,
+    ) -> Result<Option<ParsedWrite>, Refusal> {
+        let (mut used, mut refusal) = (self.used, None);
+        let parsed = self.engine.parse(&self.to, self.lines.clone(), |more| {
+            used = used.saturating_add(more);
+            grow(&mut self.reserved, used).unwrap_or_else(|refused| {
+                refusal = Some(refused);
+                false
+            })
+        });
+        match (parsed, refusal) {
+            (Ok(parsed), _) => Ok(Some(parsed)),
+            (Err(_), Some(refusal)) => Err(refusal),
+            (Err(ParseError::Memory), None) => Ok(None),
+            (Err(ParseError::TooLarge(limit)), None) => Err(body::too_large(limit)),
+            (Err(ParseError::Gzip(error)), None) => {
+                let message = format!("the body is not valid gzip ({error}); nothing was written");
+                Err(Refusal::new(StatusCode::BAD_REQUEST, "gzip", message))
+            }
+        }
     }
 }
 

@@ -237,13 +237,20 @@ async fn one_write_too_many_is_told_to_try_again() {
 #[tokio::test]
 async fn what_is_busy_says_when_to_try_again_and_closes_the_connection() {
     let service = Service::with(|options| {
-        options.body_memory = 0;
+        options.body_memory = 1 << 20;
         options.patience = std::time::Duration::ZERO;
     });
+    let router = corsair_stream::http::router(service.engine.clone());
+    // A body that has most of the memory, and does not arrive.
+    let stalled = Body::from_stream(tokio_stream::pending::<Result<Bytes, std::io::Error>>());
+    let stalled = Request::post("/write?db=db")
+        .header("content-length", 760 << 10)
+        .body(stalled);
+    tokio::spawn(tower::ServiceExt::oneshot(router.clone(), stalled.unwrap()));
+    tokio::task::yield_now().await;
     let request = Request::post("/write?db=db")
         .body(axum::body::Body::from("m v=1 1\n"))
         .unwrap();
-    let router = corsair_stream::http::router(service.engine.clone());
     let answer = tower::ServiceExt::oneshot(router, request).await.unwrap();
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.headers()["retry-after"], "1");
@@ -269,11 +276,12 @@ async fn a_packed_body_needs_memory_for_what_is_in_it() {
         options.body_memory = 1 << 20;
         options.patience = std::time::Duration::ZERO;
     });
-    // Eight megabytes that compress to almost nothing.
+    service.task("t", "stream | from('m') | count(v)").await;
+    // Eight megabytes that compress to almost nothing, and will not fit at another time either.
     let (status, refusal) = post(&service, "gzip", gzip(&b"m v=1 1\n".repeat(1 << 20))).await;
     assert_eq!(
         (status, &refusal["code"]),
-        (StatusCode::SERVICE_UNAVAILABLE, &json!("busy"))
+        (StatusCode::PAYLOAD_TOO_LARGE, &json!("too_large"))
     );
     still_serves(service).await;
 }

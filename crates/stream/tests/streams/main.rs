@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod barrier;
+mod body_memory;
 mod buffers;
 mod cancelled;
 mod deadman;
