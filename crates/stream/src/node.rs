@@ -17,6 +17,7 @@ pub(crate) mod operator;
 pub(crate) mod post;
 pub(crate) mod queue;
 pub(crate) mod retain;
+pub(crate) mod saved_batches;
 pub(crate) mod series;
 pub(crate) mod sink;
 pub(crate) mod spill;

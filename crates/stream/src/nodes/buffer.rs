@@ -11,9 +11,9 @@ mod filling;
 pub(super) use filling::{nearest, truncated};
 
 use crate::batch::{Batch, Flow, Group, Watermark};
-use crate::block::Block;
 use crate::language::{Call, Parsed, Parser, set};
 use crate::node::retain::RetainedBlocks;
+use crate::node::saved_batches::{BatchSaver, SavedBatch, SavedBlocks};
 use crate::node::series::{Limits, Series};
 use crate::node::{Built, Context, Counter, Counters, Definition, Input, Operator, State};
 use crate::pipeline::{Chain, MAX_COUNT, Rule, Time, Writer, fits, overlap, positive};
@@ -342,21 +342,29 @@ impl Operator for BufferOperator {
     }
 
     fn save(&self) -> Option<State> {
+        let mut saver = BatchSaver::default();
         let windows = self.groups.iter().map(|(group, filling)| {
-            let parts = filling.parts.iter().map(Batch::to_block);
-            ((**group).clone(), filling.next, parts.collect())
+            let parts = filling.parts.iter().map(|batch| saver.add(batch));
+            (&**group, filling.next, parts.collect())
         });
-        let windows: Vec<(Group, i64, Vec<Block>)> = windows.collect();
-        Some(State::new(self.points, &windows))
+        let windows: Vec<(&Group, i64, Vec<SavedBatch>)> = windows.collect();
+        Some(State::new(self.points, &(saver.finish(), windows)))
     }
 
     fn restore(&mut self, state: &State) {
-        let windows: Option<Vec<(Group, i64, Vec<Block>)>> = state.read();
-        for (group, next, blocks) in windows.into_iter().flatten() {
+        type Windows = Vec<(Group, i64, Vec<SavedBatch>)>;
+        let Some((blocks, windows)) = state.read::<(SavedBlocks, Windows)>() else {
+            return;
+        };
+        for block in blocks.iter() {
+            self.retained.note(block, 0);
+        }
+        for (group, next, parts) in windows {
             let group: Arc<Group> = group.into();
-            let parts = blocks.into_iter();
-            let parts = parts.map(|block| Batch::all(block.into(), group.clone()));
-            let parts: VecDeque<Batch> = parts.collect();
+            let parts = parts.into_iter();
+            let parts: VecDeque<Batch> = parts
+                .filter_map(|part| blocks.batch(part, &group))
+                .collect();
             let points = parts.iter().map(|batch| batch.rows.len()).sum();
             let restored = parts.len();
             let new = || Filling {

@@ -9,10 +9,10 @@
 
 use super::buffer::{self, Buffer};
 use crate::batch::{Batch, Flow, Group, Rows, Watermark, Window as Filled};
-use crate::block::Block;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::definition::AnyDefinition;
 use crate::node::retain::RetainedBlocks;
+use crate::node::saved_batches::{BatchSaver, SavedBatch, SavedBlocks};
 use crate::node::series::{Limits, Series};
 use crate::node::{Built, Context, Counter, Counters, Definition, Input, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Time, Writer, overlap, positive};
@@ -257,20 +257,27 @@ impl Operator for WindowOperator {
     }
 
     fn save(&self) -> Option<State> {
+        let mut saver = BatchSaver::default();
         let windows = self.groups.iter().map(|(group, filling)| {
-            let parts = filling.parts.iter().map(|part| part.batch.to_block());
-            ((**group).clone(), filling.end, parts.collect())
+            let parts = filling.parts.iter().map(|part| saver.add(&part.batch));
+            (&**group, filling.end, parts.collect())
         });
-        let windows: Vec<(Group, i64, Vec<Block>)> = windows.collect();
-        Some(State::new(self.points, &windows))
+        let windows: Vec<(&Group, i64, Vec<SavedBatch>)> = windows.collect();
+        Some(State::new(self.points, &(saver.finish(), windows)))
     }
 
     fn restore(&mut self, state: &State) {
-        let windows: Option<Vec<(Group, i64, Vec<Block>)>> = state.read();
-        for (group, end, blocks) in windows.into_iter().flatten() {
+        type Windows = Vec<(Group, i64, Vec<SavedBatch>)>;
+        let Some((blocks, windows)) = state.read::<(SavedBlocks, Windows)>() else {
+            return;
+        };
+        for block in blocks.iter() {
+            self.retained.note(block, 0);
+        }
+        for (group, end, parts) in windows {
             let group: Arc<Group> = group.into();
-            let parts = blocks.into_iter().filter_map(|block| {
-                let batch = Batch::all(block.into(), group.clone());
+            let parts = parts.into_iter().filter_map(|part| {
+                let batch = blocks.batch(part, &group)?;
                 let (first, last) = bounds(&batch.block.times, &batch.rows)?;
                 Some(Chunk { batch, first, last })
             });

@@ -7,6 +7,7 @@ use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Column, Data, Origin, Words};
 use crate::node::retain::RetainedBlocks;
+use crate::node::saved_batches::{BatchSaver, SavedBatch, SavedBlocks};
 use crate::node::series::{Limits, Series};
 use crate::node::{Counter, Counters, Operator, State};
 use rustc_hash::FxHashMap;
@@ -67,7 +68,8 @@ struct JoinState {
     /// The progress of the inputs of each group.
     heads: Vec<(Group, Vec<Option<i64>>)>,
     /// Waiting points: input, time, group and values.
-    waiting: Vec<(u32, i64, Group, Block)>,
+    waiting: Vec<(u32, i64, Group, SavedBatch)>,
+    blocks: SavedBlocks,
     /// Points that may still get a partner from another group.
     matching: matching::MatchingState,
 }
@@ -422,12 +424,13 @@ impl Operator for JoinOperator {
             }
         }
         points.sort_unstable_by_key(|(point, ..)| point.number);
+        let mut saver = BatchSaver::default();
         for (point, input, time) in points {
             let group = (*point.batch.group).clone();
-            saved
-                .waiting
-                .push((input as u32, time, group, point.batch.to_block()));
+            let batch = saver.add(&point.batch);
+            saved.waiting.push((input as u32, time, group, batch));
         }
+        saved.blocks = saver.finish();
         if let Some(matching) = &self.matching {
             saved.matching = matching.save();
         }
@@ -439,9 +442,10 @@ impl Operator for JoinOperator {
         let Some(saved) = state.read::<JoinState>() else {
             return;
         };
-        for (input, time, group, block) in saved.waiting {
-            let batch = Batch::all(block.into(), group.into());
-            if (input as usize) < self.inputs {
+        for (input, time, group, batch) in saved.waiting {
+            if let Some(batch) = saved.blocks.batch(batch, &group.into())
+                && (input as usize) < self.inputs
+            {
                 self.keep(input as usize, batch, time);
             }
         }
