@@ -8,10 +8,19 @@
 use crate::node::State;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The state of a node: its task, its index in the task, and the saved state.
-pub(crate) type Reported = (Arc<str>, usize, Option<State>);
+/// The state of a node.
+#[derive(Debug)]
+pub(crate) struct Reported {
+    pub(crate) task: Arc<str>,
+    /// The index of the node in its task.
+    pub(crate) place: usize,
+    pub(crate) state: Option<State>,
+    /// The time in which the node has serialized its state.
+    pub(crate) took: Duration,
+}
 
 /// A mark on the edges of a task. The checkpoint is complete when its last clone is dropped.
 #[derive(Clone, Debug)]
@@ -60,12 +69,17 @@ impl Barrier {
         Passing(Arc::downgrade(&self.passing))
     }
 
-    /// Reports the state of a node.
-    pub(crate) fn report(&self, task: &Arc<str>, place: usize, state: Option<State>) {
-        self.collecting
-            .reported
-            .lock()
-            .push((task.clone(), place, state));
+    /// Serializes and reports the state of a node.
+    pub(crate) fn report(&self, task: &Arc<str>, place: usize, save: &dyn Fn() -> Option<State>) {
+        let begun = Instant::now();
+        let state = save();
+        let reported = Reported {
+            task: task.clone(),
+            place,
+            state,
+            took: begun.elapsed(),
+        };
+        self.collecting.reported.lock().push(reported);
     }
 }
 

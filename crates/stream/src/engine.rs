@@ -357,6 +357,7 @@ impl Engine {
             log: shared.log.rest(),
             place: shared.place(),
             sources: shared.sources.lock().clone(),
+            took: Duration::ZERO,
         }
     }
 

@@ -4,6 +4,7 @@ use super::EngineState;
 use super::plan::{Plan, Ready};
 use super::task::Task;
 use crate::checkpoint::Barrier;
+use crate::node::State;
 use crate::node::body;
 use crate::node::definition::Work;
 use crate::node::operator::NodeError;
@@ -194,7 +195,9 @@ async fn node(
         outputs,
     } = ready;
     let ending = || task.ending(suspended.load(Ordering::SeqCst));
-    let report = |barrier: &Barrier, state| barrier.report(&task.name, at, state);
+    let report = |barrier: &Barrier, save: &dyn Fn() -> Option<State>| {
+        barrier.report(&task.name, at, save);
+    };
     let kept = match work {
         Work::Operate(operator) => {
             body::operate(

@@ -1,11 +1,13 @@
 //! A checkpoint of a running engine.
 
 use super::saved::SavedTask;
+use super::write_log::WriteLog;
 use super::{Engine, EngineSnapshot};
 use crate::checkpoint::Barrier;
 use crate::node::queue::Queue;
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 impl Engine {
     /// Saves the state of all tasks at one position in the sequence of writes, while they run: the saved state
@@ -67,9 +69,11 @@ impl Engine {
                 },
             );
         }
-        for (task, place, state) in reports {
-            if let (Some(task), Some(state)) = (saved.get_mut(&*task), state) {
-                task.nodes.push((place, state));
+        let mut took = Duration::ZERO;
+        for report in reports {
+            took += report.took;
+            if let (Some(task), Some(state)) = (saved.get_mut(&*report.task), report.state) {
+                task.nodes.push((report.place, state));
             }
         }
         for task in saved.values_mut() {
@@ -80,7 +84,13 @@ impl Engine {
             log: shared.log.rest(),
             place,
             sources,
+            took,
         }
+    }
+
+    /// Returns the number of bytes that were written to the log since it was opened.
+    pub fn logged_bytes(&self) -> u64 {
+        self.shared.write_log.get().map_or(0, WriteLog::bytes)
     }
 
     /// Waits until the log, and the files to which tasks append, are on disk, because a saved state must not be ahead

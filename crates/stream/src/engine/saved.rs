@@ -6,6 +6,7 @@
 use crate::node::State;
 use crate::node::queue::Undelivered;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The state of a suspended engine, from which another engine continues.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -16,6 +17,9 @@ pub struct EngineSnapshot {
     pub(super) place: LogPlace,
     /// The position at which each source continues.
     pub(super) sources: BTreeMap<String, i64>,
+    /// The processor time in which nodes have serialized their states.
+    #[serde(skip)]
+    pub(super) took: Duration,
 }
 
 /// A position in the write-ahead log.
@@ -57,6 +61,11 @@ impl EngineSnapshot {
     /// Returns the position of the last write in the log whose points are included; 0 without a log.
     pub fn position(&self) -> u64 {
         self.place.position
+    }
+
+    /// Returns the time in which nodes have serialized their states, while they could do nothing else.
+    pub fn took(&self) -> Duration {
+        self.took
     }
 
     /// Returns the number of points and bodies in the state.

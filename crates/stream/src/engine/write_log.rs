@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -68,6 +68,8 @@ pub(super) struct WriteLog {
     work: Sender<Work>,
     thread: Mutex<Option<JoinHandle<()>>>,
     failed: Arc<AtomicBool>,
+    /// The number of bytes that were appended.
+    bytes: Arc<AtomicU64>,
     pub(super) identity: u64,
 }
 
@@ -119,6 +121,11 @@ impl WriteLog {
         self.failed.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of bytes that were appended.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// Ends the thread, and waits until all records are on disk.
     pub(super) fn close(&self) {
         let _ = self.work.send(Work::Close);
@@ -136,6 +143,7 @@ pub(super) fn start(
 ) -> io::Result<WriteLog> {
     let (work, received) = channel();
     let failed = Arc::new(AtomicBool::new(false));
+    let bytes = Arc::new(AtomicU64::new(0));
     let syncer = match durability {
         Durability::Interval(_) => Some(syncer(failed.clone())?),
         _ => None,
@@ -147,6 +155,7 @@ pub(super) fn start(
         durability,
         syncer,
         failed: failed.clone(),
+        bytes: bytes.clone(),
         unsynced: None,
     };
     let thread = std::thread::Builder::new()
@@ -156,6 +165,7 @@ pub(super) fn start(
         work,
         thread: Mutex::new(Some(thread)),
         failed,
+        bytes,
         identity,
     })
 }
@@ -183,6 +193,7 @@ struct Writer {
     durability: Durability,
     syncer: Option<SyncSender<File>>,
     failed: Arc<AtomicBool>,
+    bytes: Arc<AtomicU64>,
     /// The time of the first record that has not been synced.
     unsynced: Option<Instant>,
 }
@@ -301,6 +312,7 @@ impl Writer {
             ));
         }
         self.journal.append(record, first, count as u32)?;
+        self.bytes.fetch_add(record.len() as u64, Ordering::Relaxed);
         if self.durability == Durability::Always {
             let synced = self.journal.sync();
             // It is unknown how much of the record is on disk.

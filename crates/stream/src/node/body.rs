@@ -242,7 +242,7 @@ pub(crate) async fn operate(
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
     begin: impl Fn() -> PendingWrite,
-    report: impl Fn(&Barrier, Option<State>),
+    report: impl Fn(&Barrier, &dyn Fn() -> Option<State>),
 ) -> Option<State> {
     let mut out = Vec::new();
     let mut clock = operator.clock();
@@ -266,7 +266,7 @@ pub(crate) async fn operate(
                 let _ = outputs.send(Element::Watermark(watermark)).await;
             }
             NodeInput::Arrived(Arrival::Barrier(barrier)) => {
-                report(&barrier, operator.save());
+                report(&barrier, &|| operator.save());
                 let _ = outputs.send(Element::Barrier(barrier)).await;
             }
             NodeInput::Arrived(Arrival::Ended) => break,
@@ -324,7 +324,7 @@ pub(crate) async fn deliver(
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
     abort: impl Fn(),
-    report: impl Fn(&Barrier, Option<State>),
+    report: impl Fn(&Barrier, &dyn Fn() -> Option<State>),
 ) -> Option<State> {
     let mut out = Vec::new();
     let aborted = || ending() == Ending::Aborted;
@@ -336,7 +336,7 @@ pub(crate) async fn deliver(
                 continue;
             }
             Arrival::Barrier(barrier) => {
-                report(&barrier, sink.save());
+                report(&barrier, &|| sink.save());
                 let _ = outputs.send(Element::Barrier(barrier)).await;
                 continue;
             }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod replay;
+mod saving;
 mod serve;
 mod show;
 mod signals;

@@ -1,11 +1,12 @@
 //! `corsair-stream serve`: the engine behind a socket.
 
+use crate::saving::{save, save_regularly};
 use crate::signals::Signals;
 use crate::tasks::{TaskArgs, end, failed, runtime, tell};
 use crate::terminal::{complain, say};
 use anyhow::{Context, bail};
 use corsair_stream::engine::{
-    AlertLogs, Durability, Endpoints, Engine, EngineOptions, EngineSnapshot, SinkDisk, TaskError,
+    AlertLogs, Durability, Endpoints, Engine, EngineOptions, SinkDisk, TaskError,
 };
 use corsair_stream::flags::EngineArgs;
 use corsair_stream::http::{self, HttpOptions, Limits, Tls};
@@ -355,58 +356,6 @@ async fn start(
     let saved = engine.checkpoint().await;
     save(engine, store, saved, None).await?;
     Ok(replayed)
-}
-
-/// Writes a state to the data directory, unless its checksum is `last`, and removes the part of the log that it
-/// contains. Returns its checksum.
-async fn save(
-    engine: &Engine,
-    store: &Arc<Store>,
-    saved: EngineSnapshot,
-    last: Option<u32>,
-) -> anyhow::Result<u32> {
-    let (engine, store) = (engine.clone(), store.clone());
-    let written = tokio::task::spawn_blocking(move || {
-        let bytes = saved.to_bytes();
-        let checksum = crc32fast::hash(&bytes);
-        if last != Some(checksum) {
-            // The state must not be ahead of the files that it continues.
-            engine.sync_files()?;
-            store.save_bytes(&bytes)?;
-            engine.discard_log(saved.position());
-        }
-        Ok(checksum)
-    });
-    written.await?
-}
-
-/// Saves the state of all tasks at an interval until `stop` is sent. An unchanged state is not saved again. Saving
-/// takes at most a tenth of the time.
-async fn save_regularly(
-    engine: Engine,
-    store: Arc<Store>,
-    interval: Duration,
-    stop: oneshot::Receiver<()>,
-) {
-    let mut pause = interval;
-    let mut last = None;
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        let started = async {
-            tokio::time::sleep(pause).await;
-            (Instant::now(), engine.checkpoint().await)
-        };
-        // Finishes a file that is being written, so that this file does not replace the final state.
-        let (begun, saved) = tokio::select! {
-            started = started => started,
-            _ = &mut stop => return,
-        };
-        match save(&engine, &store, saved, last).await {
-            Ok(checksum) => last = Some(checksum),
-            Err(error) => complain(format_args!("the state cannot be saved: {error:#}")),
-        }
-        pause = interval.max(begun.elapsed() * 9);
-    }
 }
 
 /// Stops the engine within the time limit, or at a second signal, and saves its state.
