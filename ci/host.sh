@@ -8,6 +8,7 @@
 #                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
 #   ci/host.sh matrix [SEEDS] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with and without address
 #                            randomization, and in the filter: one digest for each seed
+#   ci/host.sh losses [SEEDS] the stream server through power losses and kills with 10,000 seeds: each point counts once
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
 #                            checkout MIO, because its package has no tests. ci/host/suites.txt lists the exceptions
 #
@@ -67,6 +68,17 @@ if [ "$mode" = matrix ]; then
         diff -q "$log" - <<<"$expected" >/dev/null || { echo "matrix: $(basename "$log") differs" >&2; exit 1; }
         echo "$(basename "$log"): $SEEDS seeds on 1, 2 and 4 workers have the same digests"
     done
+    exit
+fi
+
+if [ "$mode" = losses ]; then
+    export SEEDS=${2:-10000} CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+    program=$(programs --manifest-path crates/host/real/Cargo.toml --test services)
+    log=$(mktemp)
+    "$program" --nocapture stream_counts_each_point_once_through_power_losses >"$log" 2>&1 || { tail -n 40 "$log"; exit 1; }
+    count=$(grep -c '^digest of seed' "$log")
+    [ "$count" = "$SEEDS" ] || { echo "losses: $count of $SEEDS seeds have a digest" >&2; exit 1; }
+    echo "losses: $SEEDS seeds count each point once, and have the same digest on 1, 2 and 4 workers"
     exit
 fi
 

@@ -19,6 +19,7 @@ steps=(
     "host|ci/host.sh whole|unmodified programs in virtual time repeat, side by side, in a container's filter, without a network"
     "host-real|ci/host.sh real 10000|SQLite and redb survive 10,000 power losses; services, TLS, RPC and allocators repeat"
     "matrix|ci/host.sh matrix|1,000 seeds of unmodified services have one digest each, whatever runs beside them"
+    "losses|ci/host.sh losses|10,000 seeds of the unmodified stream server through power losses count each point once"
     "suites|ci/host.sh suites|tokio's own tests of networks, files, time and signals pass in a simulation"
     "hunt|ci/hunt.sh whole|seeded bugs are found, shrunk and replayed, and fixed twins raise no alarm"
     "maelstrom|ci/maelstrom.sh|Maelstrom's workloads are solved by actors, and by its own demo nodes (MAELSTROM_DEMO)"

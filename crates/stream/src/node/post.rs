@@ -114,7 +114,12 @@ impl PostTo {
 
     /// Writes the properties behind the URL.
     pub(crate) fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
-        out.text("endpoint", self.endpoint.as_ref())?;
+        self.write_as("endpoint", out)
+    }
+
+    /// Writes the properties behind the URL, for a node that calls an endpoint by another name.
+    pub(crate) fn write_as(&self, endpoint: &str, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.text(endpoint, self.endpoint.as_ref())?;
         for (name, value) in &self.headers {
             out.property("header", &[&Text(name), &Text(value)])?;
         }

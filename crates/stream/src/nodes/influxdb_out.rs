@@ -145,10 +145,7 @@ impl Definition for InfluxdbOut {
 
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
         self.to.write_url(out)?;
-        out.text("cluster", self.to.endpoint.as_ref())?;
-        for (name, value) in &self.to.headers {
-            out.property("header", &[&Text(name), &Text(value)])?;
-        }
+        self.to.write_as("cluster", out)?;
         for (name, value) in [
             ("org", &self.org),
             ("database", &self.database),
