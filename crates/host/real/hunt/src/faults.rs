@@ -16,16 +16,19 @@ pub fn healthy() -> Disk {
     Disk::new().capacity(1 << 30)
 }
 
-/// Draws a plan. TCP hides lost, repeated and late packets from programs, so a plan has no such faults. Runs of programs
-/// are expensive, so each has the faults of three plans for actors.
+/// The maximum number of faults that happen one after the other.
+const MOST_IN_TURN: usize = 8;
+
+/// Draws a plan. TCP hides lost, repeated and late packets from programs, so a plan has no such faults.
+///
+/// In half of the plans the faults happen one after the other, so that a majority is always there and does what it must
+/// not do; in the others they overlap. The time limits of programs are seconds, while those of actors are milliseconds,
+/// so all lengths are drawn again.
 pub fn draw(random: &mut Random, nodes: u32, time: u32) -> FaultPlan {
     loop {
         let mut plan = FaultPlan::draw(random, nodes, time, false);
-        for _ in 0..2 {
-            let more = FaultPlan::draw(random, nodes, time, false).faults;
-            plan.faults.extend(more);
-        }
-        let most = plan.faults_until();
+        let more = FaultPlan::draw(random, nodes, time, false).faults;
+        plan.faults.extend(more);
         plan.faults.retain(|fault| {
             !matches!(
                 fault,
@@ -35,8 +38,21 @@ pub fn draw(random: &mut Random, nodes: u32, time: u32) -> FaultPlan {
                     | Planned::Delay { .. }
             )
         });
-        for fault in &mut plan.faults {
-            lengthen(fault, most, random);
+        let most = plan.faults_until();
+        match random.below(2) {
+            0 => {
+                plan.faults.truncate(MOST_IN_TURN);
+                let turn = most / plan.faults.len().max(1) as u32;
+                for (fault, from) in plan.faults.iter_mut().zip((0..).step_by(turn as usize)) {
+                    place(fault, from, turn - turn / 4);
+                }
+            }
+            _ => {
+                for fault in &mut plan.faults {
+                    let length = 1 + random.below(most / 4);
+                    place(fault, random.below(most - length), length);
+                }
+            }
         }
         if plan.faults.len() >= LEAST {
             return plan;
@@ -44,25 +60,19 @@ pub fn draw(random: &mut Random, nodes: u32, time: u32) -> FaultPlan {
     }
 }
 
-/// Draws another length of the interval of a fault, of at most a quarter of the time until faults stop: the time limits of
-/// programs are seconds, while those of actors are milliseconds.
-fn lengthen(fault: &mut Planned, most: u32, random: &mut Random) {
-    let length = 1 + random.below((most / 4).max(1));
+/// Sets the interval of a fault.
+fn place(fault: &mut Planned, start: u32, length: u32) {
     match fault {
         Planned::Partition {
             from, until, every, ..
         } => {
-            *until = (*from + length).min(most);
+            (*from, *until) = (start, start + length);
             *every = every.map(|_| 1 + length / 4);
         }
         Planned::Pause { from, until, .. }
         | Planned::Slow { from, until, .. }
-        | Planned::Skew { from, until, .. } => {
-            *until = (*from + length).min(most);
-        }
-        Planned::Crash { at, down, .. } => {
-            *down = length.min(most - *at);
-        }
+        | Planned::Skew { from, until, .. } => (*from, *until) = (start, start + length),
+        Planned::Crash { at, down, .. } => (*at, *down) = (start, length),
         _ => {}
     }
 }
