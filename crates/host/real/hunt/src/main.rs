@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// The number of runs between two reports.
 const REPORT: u64 = 20;
 
+/// The number of lines of a history that are printed.
+const SHOWN: usize = 12;
+
 #[derive(Parser)]
 #[command(version, about)]
 struct Args {
@@ -157,16 +160,27 @@ fn report(cluster: &Cluster, failure: &Failure, out: &Path) -> Result<()> {
         bail!("the run does not violate '{}' again", failure.property);
     };
     let faults = explain(cluster, failure)?.text();
-    let explanation = format!("{faults}\n{}", violation.explanation);
-    write(out, "explanation.txt", &explanation)?;
+    let history = violation.explanation;
+    write(out, "explanation.txt", &format!("{faults}\n{history}"))?;
     write(out, "log.txt", &violation.log)?;
     if let Some(picture) = violation.picture {
         write(out, "history.svg", &picture)?;
     }
-    println!("{explanation}");
+    println!("{faults}\n{}", end_of(&history));
     println!(
         "the picture, the log and the replay are in {}",
         out.display()
     );
     Ok(())
+}
+
+/// Returns the last lines of a text.
+fn end_of(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let left_out = lines.len().saturating_sub(SHOWN);
+    let note = match left_out {
+        0 => String::new(),
+        _ => format!("({left_out} earlier lines are in explanation.txt)\n"),
+    };
+    note + &lines[left_out..].join("\n")
 }
