@@ -323,10 +323,6 @@ impl World for Services {
         self.before.fill(None);
     }
 
-    fn record_details(&mut self, record: bool) {
-        self.live.record_details(record);
-    }
-
     fn sample(&mut self) -> Sample {
         let now = self.live.now();
         let passed = now.since(self.sampled_at);

@@ -74,9 +74,6 @@ pub trait World: Send {
     /// Starts or stops recording for [`World::sample`].
     fn watch(&mut self, watch: bool);
 
-    /// Starts or stops recording traces and messages, which [`World::look`] needs and [`World::sample`] does not.
-    fn record_details(&mut self, _: bool) {}
-
     /// Returns what has happened since the last sample, and the current state.
     fn sample(&mut self) -> Sample;
 

@@ -19,9 +19,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// The shortest virtual time between two samples within a slice, in seconds.
 const BETWEEN_SAMPLES: f64 = 0.05;
 
-/// The part of a slice at full speed in which details are recorded, as a divisor.
-const DETAILED: u32 = 8;
-
 /// The length in seconds of the interval over which the percentile of a condition is computed.
 const PAST: f64 = 1.0;
 
@@ -139,14 +136,9 @@ impl<W: World> Session<W> {
     }
 
     /// Runs until a time. A viewer gets a sample for each point of the charts, even if the run ends before the first
-    /// frame. At full speed only the last part of a slice has details, because nobody could look at the others.
+    /// frame.
     fn run_sampled(&mut self, now: Time, target: Time) {
         let length = target.since(now);
-        let mut is_plain = self.is_watched && self.pace.factor.is_none() && !self.is_searching();
-        let plain_end = now.after(length.saturating_sub(self.pace.slice / DETAILED));
-        if is_plain {
-            self.world.record_details(plain_end <= now);
-        }
         let load = self.scenes.borrow().load;
         let between = load.map_or(1.0, |(begins, ends)| (ends - begins) / SHOWN);
         let most = length.as_secs_f64() / between.max(BETWEEN_SAMPLES);
@@ -155,13 +147,7 @@ impl<W: World> Session<W> {
             false => 1,
         };
         for piece in 1..=pieces {
-            let next = now.after(length * piece / pieces);
-            if is_plain && next >= plain_end {
-                self.world.run_until(plain_end);
-                self.world.record_details(true);
-                is_plain = false;
-            }
-            self.world.run_until(next);
+            self.world.run_until(now.after(length * piece / pieces));
             if self.world.is_over() || piece == pieces {
                 return;
             }
