@@ -32,10 +32,9 @@ search() {
         pids+=($!)
     done
     # The first failure ends both.
-    wait -n "${pids[@]}" || status=$?
-    if [ "$status" = 0 ]; then
-        wait -n "${pids[@]}" || status=$?
-    fi
+    for shard in 0 1; do
+        wait -n || { status=$?; break; }
+    done
     kill "${pids[@]}" 2>/dev/null || true
     wait || true
     for shard in 0 1; do
