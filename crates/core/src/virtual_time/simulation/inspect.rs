@@ -84,8 +84,8 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Starts or stops storing the cause of each message in the message; without [`Config::traces`] causes are never
-    /// stored. Causes do not change the result of the run, and a run without them is faster. A message that is sent
+    /// Starts or stops storing the cause of each message in the message. Without
+    /// [`Config::traces`](crate::Config::traces) causes are never stored. Causes do not change the result of the run, and a run without them is faster. A message that is sent
     /// because of a message without a cause begins a new trace.
     pub fn set_traces(&mut self, traces: bool) {
         let traces = traces && self.config.traces;
