@@ -117,6 +117,23 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    fn new(store: &Store, origin: u64, works: crossbeam_channel::Sender<Work>) -> Arc<Shared> {
+        Arc::new(Shared {
+            node: store.node(),
+            origin,
+            leader: AtomicU64::new(0),
+            leads: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+            lost: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            stopped: OnceLock::new(),
+            current: watch::Sender::new(Arc::new(store.base().clone())),
+            wants_snapshot: watch::Sender::new(None),
+            works,
+        })
+    }
+
     /// Passes work to the thread. After the end of the thread, the work is dropped.
     pub fn pass(&self, work: Work) {
         let _ = self.works.send(work);
@@ -155,27 +172,14 @@ impl Replicated {
         groups: Counter,
     ) -> Result<(Replicated, JoinHandle<()>), String> {
         let (works, received) = crossbeam_channel::unbounded();
-        let base = store.base().clone();
+        let base = store.base();
         if applied < base.position {
             return Err(format!(
                 "the log begins after entry {}, and the index ends at {applied}",
                 base.position
             ));
         }
-        let shared = Arc::new(Shared {
-            node: store.node(),
-            origin,
-            leader: AtomicU64::new(0),
-            leads: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
-            lost: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            stopped: OnceLock::new(),
-            current: watch::Sender::new(Arc::new(base)),
-            wants_snapshot: watch::Sender::new(None),
-            works,
-        });
+        let shared = Shared::new(&store, origin, works);
         let core = core::Core::new(store, shared.clone(), received, feed, applied, groups)?;
         let thread = std::thread::Builder::new()
             .name("courier log".to_owned())

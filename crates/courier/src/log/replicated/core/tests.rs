@@ -8,9 +8,6 @@ use crate::log::replicated::store::Member;
 use crate::model::Millis;
 use protobuf::Message as _;
 use raft::eraftpb::Entry as LogEntry;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use tokio::sync::watch;
 
 const ORIGIN: u64 = 42;
 
@@ -38,22 +35,9 @@ impl Second {
             term: 1,
             members: (1..=3).map(member).collect(),
         };
-        let store = Store::create(data.path(), 2, base.clone(), (1, 0)).unwrap();
+        let store = Store::create(data.path(), 2, base, (1, 0)).unwrap();
         let (works, received) = crossbeam_channel::unbounded();
-        let shared = Arc::new(Shared {
-            node: 2,
-            origin: ORIGIN,
-            leader: AtomicU64::new(0),
-            leads: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
-            lost: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            stopped: OnceLock::new(),
-            current: watch::Sender::new(Arc::new(base)),
-            wants_snapshot: watch::Sender::new(None),
-            works,
-        });
+        let shared = Shared::new(&store, ORIGIN, works);
         let (sender, feed) = crossbeam_channel::bounded(16);
         let groups = prometheus_client::metrics::counter::Counter::default();
         let core = Core::new(store, shared, received, sender, 1, groups).unwrap();
