@@ -109,6 +109,7 @@ pub trait Subject: Sync {
     fn draw(&self, random: &mut Random) -> FaultPlan {
         FaultPlan::draw(random, self.nodes(), self.time(), self.loses_disks())
     }
+
     /// Runs the program once in virtual time, on the given number of workers.
     ///
     /// A panic of a node is a violation of `no node panics`.

@@ -49,8 +49,8 @@ pub(crate) struct ParsedWrite {
 /// The reasons why lines cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ParseError {
-    /// There is no memory for the points.
-    #[error("there is no memory for the points")]
+    /// The memory for the points was refused.
+    #[error("the memory for the points was refused")]
     Memory,
     /// The lines are not valid gzip.
     #[error("the lines are not valid gzip: {0}")]

@@ -205,7 +205,7 @@ impl Reserved {
         }
     }
 
-    /// Raises the reservation without waiting; false if there is no memory now.
+    /// Raises the reservation without waiting; false if too little memory is free.
     pub(super) fn try_grow(&mut self, bytes: usize) -> Result<bool, Refusal> {
         if bytes > self.budget.most {
             return Err(self.too_large());
@@ -276,6 +276,6 @@ fn busy() -> Refusal {
     Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "busy",
-        "there is no memory for the body now; try again in a moment (nothing was written)",
+        "too little memory is free for the body; try again in a moment (nothing was written)",
     )
 }

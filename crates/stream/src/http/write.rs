@@ -100,7 +100,7 @@ async fn take(
     };
     let parsed = match packed || length >= LARGE {
         true => None,
-        // If there is no memory, the body is parsed on a thread that can wait.
+        // If too little memory is free, the body is parsed on a thread that can wait.
         false => work.parse(Reserved::try_grow)?,
     };
     let (parsed, reserved) = match parsed {
