@@ -16,8 +16,9 @@ const SLICE: Duration = Duration::from_millis(12);
 /// window.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
-/// The shortest virtual time between two samples within a slice, in seconds.
-const BETWEEN_SAMPLES: f64 = 0.05;
+/// The shortest and the longest virtual time between two samples, in seconds, as long as they are more frequent than
+/// frames. The graph shows rates since the sample before, so that a longer time would show traffic from before a fault.
+const BETWEEN_SAMPLES: (f64, f64) = (0.05, 0.5);
 
 /// The length in seconds of the interval over which the percentile of a condition is computed.
 const PAST: f64 = 1.0;
@@ -117,7 +118,7 @@ impl<W: World> Session<W> {
         let target = end.map_or(target, |end| target.min(end));
         if target > now {
             let began = Instant::now();
-            self.run_sampled(now, target);
+            self.run_sampled(target);
             self.pace.took(target.since(now), began.elapsed());
         }
         if self.world.is_over() {
@@ -137,22 +138,21 @@ impl<W: World> Session<W> {
 
     /// Runs until a time. A viewer gets a sample for each point of the charts, even if the run ends before the first
     /// frame.
-    fn run_sampled(&mut self, now: Time, target: Time) {
-        let length = target.since(now);
+    fn run_sampled(&mut self, target: Time) {
         let load = self.scenes.borrow().load;
-        let between = load.map_or(1.0, |(begins, ends)| (ends - begins) / SHOWN);
-        let most = length.as_secs_f64() / between.max(BETWEEN_SAMPLES);
-        let pieces = match self.is_watched {
-            true => most.clamp(1.0, 1_000.0) as u32,
-            false => 1,
-        };
-        for piece in 1..=pieces {
-            self.world.run_until(now.after(length * piece / pieces));
-            if self.world.is_over() || piece == pieces {
+        let (shortest, longest) = BETWEEN_SAMPLES;
+        let between = load.map_or(longest, |(begins, ends)| (ends - begins) / SHOWN);
+        let between = Duration::from_secs_f64(between.clamp(shortest, longest));
+        let mut next = self.sampled_at.after(between);
+        while self.is_watched && next < target {
+            self.world.run_until(next);
+            if self.world.is_over() {
                 return;
             }
             self.sample();
+            next = next.max(self.world.now()).after(between);
         }
+        self.world.run_until(target);
     }
 
     /// Returns true if the condition at which the session pauses is met.
