@@ -8,7 +8,8 @@
 #                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
 #   ci/host.sh matrix [SEEDS] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with and without address
 #                            randomization, and in the filter: one digest for each seed
-#   ci/host.sh losses [SEEDS] the stream server through power losses and kills with 10,000 seeds: each point counts once
+#   ci/host.sh losses [SEEDS] the stream server through power losses and kills with 10,000 seeds: each point counts once. Each
+#                            processor runs a part of the seeds, because the threads of hosts take turns
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
 #                            checkout MIO, because its package has no tests. ci/host/suites.txt lists the exceptions
 #
@@ -72,13 +73,24 @@ if [ "$mode" = matrix ]; then
 fi
 
 if [ "$mode" = losses ]; then
-    export SEEDS=${2:-10000} CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+    seeds=${2:-10000} test=stream_counts_each_point_once_through_power_losses
+    export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
     program=$(programs --manifest-path crates/host/real/Cargo.toml --test services)
-    log=$(mktemp)
-    "$program" --nocapture stream_counts_each_point_once_through_power_losses >"$log" 2>&1 || { tail -n 40 "$log"; exit 1; }
-    count=$(grep -c '^digest of seed' "$log")
-    [ "$count" = "$SEEDS" ] || { echo "losses: $count of $SEEDS seeds have a digest" >&2; exit 1; }
-    echo "losses: $SEEDS seeds count each point once, and have the same digest on 1, 2 and 4 workers"
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    jobs=$(nproc) first=1 running=()
+    for job in $(seq "$jobs"); do
+        last=$((seeds * job / jobs))
+        SEEDS=$first..$last WORKERS=1 taskset -c $((job - 1)) \
+            "$program" --nocapture "$test" >"$work/$job" 2>&1 &
+        running+=($!) first=$((last + 1))
+    done
+    for job in "${!running[@]}"; do
+        wait "${running[$job]}" || { tail -n 40 "$work/$((job + 1))"; exit 1; }
+    done
+    count=$(cat "$work"/* | grep -c "digest of seed")
+    [ "$count" = "$seeds" ] || { echo "losses: $count of $seeds seeds have a digest" >&2; exit 1; }
+    echo "losses: each point counts once in $seeds seeds"
     exit
 fi
 

@@ -8,6 +8,7 @@ use crate::image;
 use crate::options::{Options, Outcome};
 use crate::sim::Sim;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -104,17 +105,35 @@ pub fn simulate<O: Outcome>(
     fork_simulation(seed, workers, &|sim| body(sim).failure())
 }
 
-/// Runs all seeds of a test.
-fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
-    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
-    let seeds = match number("SEED") {
-        Some(seed) => seed..seed.saturating_add(1),
-        None => {
-            let count = number("SEEDS").unwrap_or(options.seeds);
-            options.first_seed..options.first_seed.saturating_add(count)
-        }
+/// Returns the seeds of a test: those of the environment variable `SEED`, a number, or `SEEDS`, a count or a range such as
+/// `501..1000`, whose end is included.
+fn seeds(options: Options) -> Range<u64> {
+    let read = |name: &str, text: &str| match text.parse::<u64>() {
+        Ok(number) => number,
+        Err(error) => panic!("{name}: '{text}' is not a number of seeds: {error}"),
     };
-    for seed in seeds {
+    if let Ok(seed) = std::env::var("SEED") {
+        let seed = read("SEED", &seed);
+        return seed..seed.saturating_add(1);
+    }
+    let from = |first: u64, count: u64| first..first.saturating_add(count);
+    let Ok(text) = std::env::var("SEEDS") else {
+        return from(options.first_seed, options.seeds);
+    };
+    match text.split_once("..") {
+        Some((first, last)) => read("SEEDS", first)..read("SEEDS", last).saturating_add(1),
+        None => from(options.first_seed, read("SEEDS", &text)),
+    }
+}
+
+/// Runs all seeds of a test. If the environment variable `WORKERS` is set, each seed runs once, on that number of workers.
+fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
+    let workers = std::env::var("WORKERS").ok();
+    let workers = workers.map(|text| match text.parse::<NonZeroUsize>() {
+        Ok(count) => count.get(),
+        Err(error) => panic!("WORKERS: '{text}' is not a number of workers: {error}"),
+    });
+    for seed in seeds(options) {
         let run = |workers| {
             let workers = NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN);
             let (failure, digest) =
@@ -124,11 +143,11 @@ fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
             }
             digest
         };
-        let first = run(1);
+        let first = run(workers.unwrap_or(1));
         if std::env::var_os(SHOW_DIGESTS).is_some() {
             print_captured(&format!("digest of seed {seed}: {first:016x}\n"));
         }
-        if options.deterministic {
+        if options.deterministic && workers.is_none() {
             for workers in [2, 4] {
                 let digest = run(workers);
                 assert_eq!(
