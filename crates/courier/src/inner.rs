@@ -10,6 +10,7 @@ use crate::index::{Index, IndexError};
 use crate::limits::Limits;
 use crate::log::{Log, LogError};
 use crate::metrics::Metrics;
+use crate::model::{Conversation, ConversationId, UserId};
 use crate::options::{Options, Registration};
 use crate::password::Passwords;
 use crate::presence::Presence;
@@ -108,6 +109,29 @@ impl Inner {
             Err(Failure::Log(LogError::Unreachable(_))) => Ok(false),
             Err(other) => Err(other),
         }
+    }
+
+    /// Returns a conversation of this user, and whether it is up to date. A node that cannot reach the log does not know all
+    /// conversations, so it calls none unknown.
+    pub async fn conversation_of(
+        &self,
+        user: UserId,
+        id: ConversationId,
+    ) -> Result<(Conversation, bool), Failure> {
+        let find = async || {
+            let found = self.index.conversation(id).await?;
+            Ok::<_, IndexError>(found.filter(|found| found.has(user)))
+        };
+        let is_current = self.catch_up_if_possible().await?;
+        if let Some(found) = find().await? {
+            return Ok((found, is_current));
+        }
+        if is_current {
+            return Err(Refusal::UnknownConversation(id).into());
+        }
+        self.caught_up().await?;
+        let found = find().await?.ok_or(Refusal::UnknownConversation(id))?;
+        Ok((found, true))
     }
 
     /// Returns the last acknowledged sequence of a session, and the last sequence of its user.

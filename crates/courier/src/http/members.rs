@@ -5,7 +5,7 @@ use super::fanout;
 use super::page::PageReservation;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson};
-use crate::command::{Command, Refusal};
+use crate::command::Command;
 use crate::inner::Failure;
 use crate::model::{ConversationId, UserId};
 use crate::node::Node;
@@ -53,10 +53,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let node = &node.inner;
     let room = PageReservation::take(node, who.user)?;
-    let current = node.catch_up_if_possible().await?;
-    let found = node.index.conversation(id).await.map_err(Failure::from)?;
-    let found = found.filter(|found| found.has(who.user));
-    let found = found.ok_or(Refusal::UnknownConversation(id))?;
+    let (found, current) = node.conversation_of(who.user, id).await?;
     let title = node.index.title(id).await.map_err(Failure::from)?;
     room.answer(&view((id, found, title)), current)
 }

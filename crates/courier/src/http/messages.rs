@@ -5,7 +5,7 @@ use super::page::PageReservation;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson, StrictQuery};
 use super::users::limit;
-use crate::command::{CommandResult, Posting, Refusal};
+use crate::command::{CommandResult, Posting};
 use crate::frame::ENVELOPE;
 use crate::inner::Failure;
 use crate::limits::LONGEST_KEY;
@@ -190,12 +190,7 @@ pub(crate) async fn list(
         return Err(Problem::invalid("unexpected_query", message));
     }
     let room = PageReservation::take(node, who.user)?;
-    let current = node.catch_up_if_possible().await?;
-    let conversation = node.index.conversation(id).await.map_err(Failure::from)?;
-    let is_member = conversation.is_some_and(|found| found.has(who.user));
-    if !is_member {
-        return Err(Refusal::UnknownConversation(id).into());
-    }
+    let (_, current) = node.conversation_of(who.user, id).await?;
     let bytes = node.limits.page_bytes - ENVELOPE;
     let limit = limit(node, part.limit);
     let index = &node.index;

@@ -94,7 +94,12 @@ pub(crate) async fn upgrade(
             inner.limits.heartbeat,
         ));
     };
-    let (acknowledged, last) = inner.position(&who).await?;
+    let (mut acknowledged, mut last) = inner.position(&who).await?;
+    if resume.after.is_some_and(|after| after > last) {
+        // A node that could not reach the log does not know the latest messages.
+        inner.caught_up().await?;
+        (acknowledged, last) = inner.position(&who).await?;
+    }
     let after = resume.after.unwrap_or(acknowledged);
     if after > last {
         let message = format!("sequence {after} was never sent; the last one is {last}");

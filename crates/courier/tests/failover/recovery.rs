@@ -1,7 +1,7 @@
 //! A cluster without a majority.
 
 use crate::nodes::{PATIENCE, nodes};
-use corsair_courier_load::client::Http;
+use corsair_courier_load::client::{Http, Socket};
 use std::time::Duration;
 
 // Guarantee: courier-24.
@@ -58,4 +58,52 @@ async fn a_cluster_that_has_lost_its_majority_is_not_ready_and_goes_on_from_the_
         let history = http.history(&mary.token, room, 0).await.unwrap();
         assert_eq!(history.len(), 30);
     }
+}
+
+// Guarantee: courier-28.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_may_be_behind_calls_nothing_unknown() {
+    let mut cluster = nodes(3).await;
+    let mut http = Http::connect(&cluster.all[0].host()).await.unwrap();
+    let anne = http.create_user("anne", "correct horse").await.unwrap();
+    let mary = http.create_user("mary", "correct horse").await.unwrap();
+    let room = http.converse(&anne.token, &[mary.user]).await.unwrap();
+    let behind = cluster.all[2].host();
+    cluster.all[2].stop();
+    http.post(&anne.token, room, "ahoy", None).await.unwrap();
+    let bert = http.create_user("bert", "correct horse").await.unwrap();
+    let new = http.converse(&anne.token, &[bert.user]).await.unwrap();
+    let resume = |after: u64| {
+        let (host, token) = (behind.clone(), mary.token.clone());
+        async move {
+            let query = format!("?presence=false&after={after}");
+            let socket = Socket::open(&host, &token, &query).await;
+            socket.map(drop).map_err(|error| error.status())
+        }
+    };
+    // It knows only its own data.
+    cluster.all[..2]
+        .iter()
+        .for_each(|node| node.signal("-STOP"));
+    cluster.all[2].start_again();
+    cluster.all[2].answers(503, PATIENCE).await;
+    assert_eq!(resume(1).await, Err(Some(503)));
+    let mut http = Http::connect(&behind).await.unwrap();
+    assert_eq!(http.history(&anne.token, room, 0).await.unwrap().len(), 0);
+    let history = http.history(&anne.token, new, 0).await;
+    assert_eq!(history.unwrap_err().status(), Some(503));
+    let bearer = format!("Bearer {}", anne.token);
+    let headers = [("authorization", bearer.as_str())];
+    let path = format!("/conversations/{}", new.0);
+    let shown = http.send(hyper::Method::GET, &path, &headers, "").await;
+    assert_eq!(shown.unwrap().0.as_u16(), 503);
+    // It learns of the message before it answers.
+    cluster.all[..2]
+        .iter()
+        .for_each(|node| node.signal("-CONT"));
+    cluster.all[2].ready().await;
+    assert_eq!(resume(1).await, Ok(()));
+    assert_eq!(resume(2).await, Err(Some(422)));
+    let history = http.history(&mary.token, new, 0).await;
+    assert_eq!(history.unwrap_err().status(), Some(404));
 }
