@@ -199,6 +199,68 @@ step_units() {
     "$target/kubernetes-venv/bin/kubernetes-validate" --strict examples/deploy/*.yaml
 }
 
+# A Python of Debian's source that is built with musl: `$musl`. False, with a line that says so, if there cannot be one.
+musl=$target/musl-python
+musl_python() {
+    [ -x "$musl/bin/python3" ] && return
+    local part=$musl.part
+    rm -rf "$part" && mkdir -p "$part/lists/partial"
+    cat >"$part/cc" <<'CC'
+#!/bin/sh
+# Compiles with musl, without the directories of the C library of the machine.
+for argument; do
+    shift
+    case $argument in
+    --print-multiarch) exit ;;
+    -[IL]/usr/* | -L/lib/*) ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+done
+exec musl-gcc "$@"
+CC
+    chmod +x "$part/cc"
+    echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" >"$part/sources"
+    local apt=(apt-get -qq -o "Dir::Etc::SourceList=$part/sources" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$part/lists" -o APT::Sandbox::User=root)
+    if ! (
+        need musl-gcc musl-tools
+        cd "$part"
+        "${apt[@]}" update && "${apt[@]}" source --download-only python3.11
+        tar -xzf python3.11_*.orig.tar.gz
+        cd Python-3.11.*/
+        # Some modules need libraries that are not here for musl.
+        CC=$part/cc CFLAGS=-O1 ./configure --quiet --prefix="$musl" --disable-test-modules --without-ensurepip
+        make -j "$(nproc)" && make -k install || [ -x "$musl/bin/python3" ]
+    ) >"$target/musl-python.log" 2>&1; then
+        echo "left out: a Python with musl; $target/musl-python.log says why"
+        return 1
+    fi
+    rm -rf "$part"
+}
+
+# The wheel for musl, unpacked, because this Python has no pip; and the source, which pip builds.
+other_wheels() {
+    local fresh
+    fresh=$(mktemp -d)
+    if musl_python; then
+        python3 -m zipfile -e "$files"/corsair_sim-*-musllinux*.whl "$fresh"
+        runs env -i PYTHONPATH="$fresh" TMPDIR=/tmp "$musl/bin/python3"
+    fi
+    python3 -m venv "$fresh/venv"
+    "$fresh/venv/bin/pip" install --quiet --disable-pip-version-check maturin
+    MATURIN_PEP517_ARGS="--profile dev" PATH=$fresh/venv/bin:$PATH \
+        "$fresh/venv/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation "$files"/corsair_sim-*.tar.gz
+    runs env -i TMPDIR=/tmp "$fresh/venv/bin/python"
+    rm -rf "$fresh"
+}
+
+# Runs the command and the module with this Python.
+runs() {
+    "$@" -m corsair -a fsm -p 1000 -d 1 | grep digest
+    "$@" -c 'import sys, corsair
+result = corsair.run(corsair.Architecture.built_in("lamp"), duration=2, seed=1)
+print("Python", sys.version.split()[0], "runs lamp:", result.summary["digest"])'
+}
+
 # abi3 wheels for glibc and musl, and the source; the first is installed on each Python that is here.
 step_wheels() {
     local venv=$target/release-venv python
@@ -232,6 +294,7 @@ step_wheels() {
         tried=$((tried + 1))
     done
     [ "$tried" -gt 0 ]
+    other_wheels
 }
 
 # Installs the wheel for glibc with this Python, in a root if one is given, and runs the command and the module.
@@ -246,10 +309,7 @@ installs() {
     "${enter[@]}" "$python" -m venv "$fresh"
     # shellcheck disable=SC2016
     "${enter[@]}" sh -c '"$1/bin/pip" install --quiet --disable-pip-version-check --no-index "$2"/corsair_sim-*-manylinux*.whl' sh "$fresh" "$wheels"
-    "${enter[@]}" env -i PATH="$fresh/bin" TMPDIR=/tmp "$fresh/bin/python" -m corsair -a fsm -p 1000 -d 1 | grep digest
-    "${enter[@]}" env -i PATH="$fresh/bin" "$fresh/bin/python" -c 'import sys, corsair
-result = corsair.run(corsair.Architecture.built_in("lamp"), duration=2, seed=1)
-print("Python", sys.version.split()[0], "runs lamp:", result.summary["digest"])'
+    runs "${enter[@]}" env -i PATH="$fresh/bin" TMPDIR=/tmp "$fresh/bin/python"
     "${enter[@]}" rm -rf "$fresh"
 }
 
