@@ -8,6 +8,9 @@
 #   ci/stream.sh kapacitor      the command line of kapacitor defines, enables, shows and deletes tasks; needs Go
 #   ci/stream.sh measures       speed of deliveries, of writes for each durability, of recovery and of a stop, and memory
 #   ci/stream.sh compare [N]    speed beside kapacitord, for N points; needs Go
+#   ci/stream.sh vector PROGRAM [N]  speed beside Vector, for N points. Its source builds with: cargo build --release
+#                               --no-default-features --features sources-http_server,transforms-filter,transforms-remap,
+#                               transforms-metric_to_log,sinks-influxdb,tikv-jemallocator
 #   ci/stream.sh tls            curl writes to a server with a certificate; needs openssl and curl
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -88,6 +91,15 @@ step_compare() {
     ci/stream/compare.py "$target/release/corsair-stream" "$target/kapacitor/kapacitord" "$@"
 }
 
+step_vector() {
+    if [ -z "${1:-}" ]; then
+        echo "left out: Vector, because no program is given"
+        return
+    fi
+    cargo build --release -p corsair-stream
+    ci/stream/vector.py "$target/release/corsair-stream" "$@"
+}
+
 # Builds a program of kapacitor. `go install` refuses a module that replaces others.
 build_kapacitor() {
     mkdir -p "$target/kapacitor"
@@ -160,13 +172,13 @@ step_tls() {
 step="${1:-all}"
 case "$step" in
 all)
-    for each in clients kills kafka kapacitor measures compare tls; do
+    for each in clients kills kafka kapacitor measures compare vector tls; do
         "step_$each"
     done
     ;;
-clients | kills | kafka | kapacitor | measures | compare | tls) "step_$step" "${@:2}" ;;
+clients | kills | kafka | kapacitor | measures | compare | vector | tls) "step_$step" "${@:2}" ;;
 *)
-    echo "there is no step $step; choose clients, kills, kafka, kapacitor, measures, compare or tls" >&2
+    echo "there is no step $step; choose clients, kills, kafka, kapacitor, measures, compare, vector or tls" >&2
     exit 2
     ;;
 esac
