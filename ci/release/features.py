@@ -8,6 +8,7 @@ An artifact is a column of the table and its command; `source` is a build with t
 columns of platforms are compared with what ci/platforms.sh checks.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FILES = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release-files"
 RELEASING = ROOT / ".github" / "RELEASING.md"
 REFUSED = re.compile(r"--features|needs the feature|was built without|this build (has|runs)|not available on|is a separate program")
 
@@ -84,7 +86,7 @@ def main() -> None:
             count += 1
             if row == "streams, messaging" and column != "wheel":
                 # Programs of their own: the archives beside this one.
-                has = column == "source" or all(any((ROOT / "target" / "release-files").glob(f"corsair-{name}-*.tar.gz")) for name in ("stream", "courier"))
+                has = column == "source" or all(any(FILES.glob(f"corsair-{name}-*.tar.gz")) for name in ("stream", "courier"))
             else:
                 has = not any(said)
             # "feature": not on by default.
