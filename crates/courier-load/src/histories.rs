@@ -158,10 +158,10 @@ pub async fn request<E: Environment>(
 /// A client of one conversation, which posts and reads at all nodes in turn.
 #[derive(Clone, Debug)]
 pub struct Client<E> {
-    environment: E,
-    process: u64,
-    hosts: Vec<String>,
-    token: String,
+    pub(crate) environment: E,
+    pub(crate) process: u64,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) token: String,
     room: u64,
 }
 

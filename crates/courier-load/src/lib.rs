@@ -13,6 +13,7 @@ mod crowd;
 mod fanout;
 pub mod histories;
 mod idle;
+pub mod listeners;
 mod pace;
 mod series;
 mod threads;

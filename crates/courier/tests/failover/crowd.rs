@@ -342,7 +342,7 @@ async fn receive(mut socket: Socket, user: usize, inbox: &Mutex<Inbox>) {
             let mut inbox = inbox.lock().unwrap();
             let last = inbox.messages.last_key_value().map_or(0, |(&last, _)| last);
             let previous = before.replace(sequence).unwrap_or(last.min(sequence - 1));
-            // A node that was behind begins too early, and learns meanwhile that messages were acknowledged and removed.
+            // A node that was behind begins too early, and then learns that messages were acknowledged and removed.
             let removed = inbox.acknowledged.min(sequence - 1);
             if sequence != previous.max(removed) + 1 {
                 inbox.wrong.push(format!(

@@ -18,10 +18,12 @@ pub const SETUP: u32 = 3_000;
 /// The number of conversations.
 const GROUPS: u64 = 2;
 /// A run counts as a proof if it has this number of operations and of virtual seconds, and enough faults.
-const OPERATIONS: u64 = 200;
-const SECONDS: u64 = 30;
+pub const OPERATIONS: u64 = 200;
+pub const SECONDS: u64 = 30;
 
 const LINEARIZABLE: &str = "conversations are linearizable";
+const SHOWN: &str = "sockets show each message once and in order";
+const DELIVERED: &str = "sockets show every message after the last fault";
 const PROGRAMS_RUN: &str = "no program fails";
 const RECOVERS: &str = "clients are answered after the last fault";
 const REPEATABLE: &str = "a seed has one digest on one and two workers";
@@ -43,6 +45,8 @@ pub struct Totals {
     /// The runs that count as proofs.
     pub counted: AtomicU64,
     pub operations: AtomicU64,
+    /// The messages that sockets have shown.
+    pub shown: AtomicU64,
     pub faults: AtomicU64,
 }
 
@@ -52,6 +56,8 @@ pub struct Answer {
     pub violation: Option<Violation>,
     /// The number of operations of all clients.
     operations: u64,
+    /// The number of messages that all sockets have shown, without repetitions.
+    shown: u64,
     /// The number of system calls of all programs.
     calls: u64,
     /// The duration of the run in virtual nanoseconds.
@@ -121,11 +127,15 @@ impl Cluster {
         let history: History = groups.iter().flat_map(Group::history).collect();
         let mut violation = match outcome {
             Err(error) => Some(Violation::of(PROGRAMS_RUN, error.to_string())),
-            Ok(()) => contradiction(&history),
+            Ok(()) => contradiction(&history).or_else(|| {
+                let shown = groups.iter().find_map(Group::contradiction)?;
+                Some(Violation::of(SHOWN, shown))
+            }),
         };
         if violation.is_none() && plan.until.is_none() {
             // Faults stop after two thirds, and recovery may take half of the last third.
-            violation = silence(&groups, end.saturating_sub(ms(plan.time / 6)));
+            let least = end.saturating_sub(ms(plan.time / 6));
+            violation = silence(&groups, least).or_else(|| undelivered(&groups, least));
         }
         if let Some(violation) = &mut violation {
             violation.log = sim.log();
@@ -133,6 +143,7 @@ impl Cluster {
         Answer {
             violation,
             operations: history.len() as u64,
+            shown: groups.iter().map(Group::shown).sum(),
             calls: sim.totals().0,
             time: sim.now().as_nanos(),
         }
@@ -171,6 +182,15 @@ fn silence(groups: &[Group], least: Duration) -> Option<Violation> {
     Some(Violation::of(RECOVERS, text))
 }
 
+/// Returns the violation if a socket has not shown a message that was stored before a time.
+fn undelivered(groups: &[Group], time: Duration) -> Option<Violation> {
+    let (group, number) = groups
+        .iter()
+        .find_map(|group| Some((group.number, group.missing(time)?)))?;
+    let text = format!("a socket has not shown message {number} of conversation {group}");
+    Some(Violation::of(DELIVERED, text))
+}
+
 impl Subject for Cluster {
     fn name(&self) -> &'static str {
         "courier"
@@ -204,15 +224,21 @@ impl Subject for Cluster {
         let totals = &self.totals;
         totals.counted.fetch_add(is_proof.into(), Relaxed);
         totals.operations.fetch_add(answer.operations, Relaxed);
+        totals.shown.fetch_add(answer.shown, Relaxed);
         totals.faults.fetch_add(plan.faults.len() as u64, Relaxed);
         let violated = answer.violation.map(|violation| violation.property);
-        let counters =
-            [LINEARIZABLE, PROGRAMS_RUN, RECOVERS, REPEATABLE].map(|name| {
-                match violated.as_deref() == Some(name) {
-                    true => format!("always violated: {name}"),
-                    false => format!("always held: {name}"),
-                }
-            });
+        let names = [
+            LINEARIZABLE,
+            SHOWN,
+            DELIVERED,
+            PROGRAMS_RUN,
+            RECOVERS,
+            REPEATABLE,
+        ];
+        let counters = names.map(|name| match violated.as_deref() == Some(name) {
+            true => format!("always violated: {name}"),
+            false => format!("always held: {name}"),
+        });
         Ok(RunResult {
             properties: Properties::of_counters(counters.iter().map(|name| (&name[..], 1))),
             digest,

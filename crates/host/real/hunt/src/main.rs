@@ -8,8 +8,9 @@ mod nodes;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use cluster::Cluster;
+use cluster::{Cluster, OPERATIONS, SECONDS};
 use corsair_hunt::{Failure, Hunt, Replay, Subject, explain, hunt_with, shrink_within};
+use faults::LEAST;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
@@ -104,10 +105,11 @@ fn run(args: &Args) -> Result<ExitCode> {
     let progress = |runs: u64| {
         let totals = &cluster.totals;
         println!(
-            "{runs} runs in {:.0} s, {} with 200 operations, 5 faults and 30 virtual seconds; {} operations, {} faults",
+            "{runs} runs in {:.0} s, {} with {OPERATIONS} operations, {LEAST} faults and {SECONDS} virtual seconds; {} operations, {} messages at sockets, {} faults",
             begun.elapsed().as_secs_f64(),
             totals.counted.load(Relaxed),
             totals.operations.load(Relaxed),
+            totals.shown.load(Relaxed),
             totals.faults.load(Relaxed)
         );
     };
