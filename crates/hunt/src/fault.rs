@@ -87,7 +87,7 @@ pub enum Fault {
         /// The maximum additional latency.
         by: u32,
     },
-    /// Messages between some nodes and all others are lost.
+    /// Messages between some nodes and others are lost.
     Partition {
         /// The time at which the partition begins.
         from: u32,
@@ -95,6 +95,10 @@ pub enum Fault {
         until: u32,
         /// The nodes on one side.
         side: Nodes,
+        /// The nodes on the other side of a partial partition; the remaining nodes reach all. Without it all remaining
+        /// nodes are on the other side.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        others: Option<Nodes>,
         /// True if only messages from this side to the other are lost.
         #[serde(default)]
         one_way: bool,
@@ -243,7 +247,14 @@ impl Fault {
         if let Some(value) = self.share().filter(|share| *share > 1_000) {
             return Err(PlanError::Probability { fault, value });
         }
-        let all = self.nodes().unwrap_or_default();
+        let mut all = self.nodes().unwrap_or_default();
+        if let Fault::Partition {
+            others: Some(others),
+            ..
+        } = self
+        {
+            all.0 |= others.0;
+        }
         if let Some(node) = all.iter().find(|node| *node >= nodes) {
             let last = nodes.saturating_sub(1);
             return Err(PlanError::Node { fault, node, last });
@@ -274,19 +285,26 @@ impl Fault {
     /// Returns a fault that begins earlier by `by`, and lasts as long.
     pub(crate) fn earlier(&self, by: u32) -> Fault {
         let mut other = self.clone();
-        match &mut other {
+        if let Some(span) = self.span() {
+            let by = u64::from(by).min(span.start);
+            other.set_span((span.start - by) as u32..span.end.saturating_sub(by) as u32);
+        }
+        other
+    }
+
+    /// Sets the interval of a fault that has one.
+    pub(crate) fn set_span(&mut self, span: Range<u32>) {
+        match self {
             Fault::Partition { from, until, .. }
             | Fault::Delay { from, until, .. }
             | Fault::Pause { from, until, .. }
             | Fault::Slow { from, until, .. }
-            | Fault::Skew { from, until, .. } => {
-                let by = by.min(*from);
-                (*from, *until) = (*from - by, until.saturating_sub(by));
+            | Fault::Skew { from, until, .. } => (*from, *until) = (span.start, span.end),
+            Fault::Crash { at, down, .. } => {
+                (*at, *down) = (span.start, span.end.saturating_sub(span.start));
             }
-            Fault::Crash { at, .. } => *at = at.saturating_sub(by),
             _ => {}
         }
-        other
     }
 
     /// Returns weaker faults: for fewer nodes, for a shorter time, or with less effect.
@@ -341,6 +359,11 @@ impl Fault {
                 *one_way = false;
             }
         });
+        with(&|fault| {
+            if let Fault::Partition { others, .. } = fault {
+                *others = None;
+            }
+        });
         all
     }
 
@@ -362,9 +385,12 @@ impl Fault {
         let own = match *self {
             Fault::Late { by, .. } | Fault::Delay { by, .. } | Fault::Slow { by, .. } => by,
             Fault::Skew { rate, .. } => rate.abs_diff(1_000),
-            Fault::Partition { one_way, every, .. } => {
-                u32::from(one_way) + 2 * u32::from(every.is_some())
-            }
+            Fault::Partition {
+                one_way,
+                every,
+                others,
+                ..
+            } => u32::from(one_way) + 2 * u32::from(every.is_some()) + u32::from(others.is_some()),
             Fault::Crash { loses_disk, .. } => u32::from(loses_disk),
             _ => 0,
         };
@@ -386,14 +412,17 @@ impl fmt::Display for Fault {
                 from,
                 until,
                 side,
+                others,
                 one_way,
                 every,
             } => {
-                let what = match one_way {
-                    true => "all messages are lost from",
-                    false => "all messages are lost from and to",
-                };
-                write!(f, "from {from} to {until} ms {what} {side}")?;
+                write!(f, "from {from} to {until} ms all messages are lost ")?;
+                match (others, one_way) {
+                    (None, true) => write!(f, "from {side}")?,
+                    (None, false) => write!(f, "from and to {side}")?,
+                    (Some(others), true) => write!(f, "from {side} to {others}")?,
+                    (Some(others), false) => write!(f, "between {side} and {others}")?,
+                }
                 every.map_or(Ok(()), |every| {
                     write!(f, ", in the first half of every {every} ms")
                 })

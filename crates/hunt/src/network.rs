@@ -196,10 +196,18 @@ impl FaultPlan {
                 };
                 any().delaying(lateness, milliseconds(by))
             }
-            Fault::Partition { side, one_way, .. } => {
+            Fault::Partition {
+                side,
+                others,
+                one_way,
+                ..
+            } => {
+                let crosses = move |from, to| {
+                    let is_other = others.is_none_or(|others| others.contains(to));
+                    side.contains(from) && !side.contains(to) && is_other
+                };
                 let link = between(nodes, fault.intervals(), move |from, to| {
-                    let [from, to] = [from, to].map(|node| side.contains(node));
-                    from && !to || to && !from && !one_way
+                    crosses(from, to) || crosses(to, from) && !one_way
                 });
                 link.losing(1.0)?
             }

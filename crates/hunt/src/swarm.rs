@@ -3,98 +3,201 @@
 use crate::{Fault, Nodes};
 use corsair::Random;
 
-/// Draws the faults of a run with random strengths (swarm testing: Groce et al., ISSTA 2012).
+/// Draws the faults of a run with random strengths (swarm testing: Groce et al., ISSTA 2012). In a quarter of
+/// the runs the faults happen in turn; in the others they overlap.
 pub(crate) fn draw(random: &mut Random, nodes: u32, until: u32, loses: bool) -> Vec<Fault> {
-    let times = &Times::draw(random, until);
-    let mut all = Vec::new();
-    // Few faults are as likely as many, because some bugs need a sequence of faults, and others need calm.
-    let many = 1 << random.below(4);
-    // Each kind is enabled in half of the runs.
-    let mut some = |random: &mut Random, most: u32, draw: &dyn Fn(&mut Random) -> Fault| {
-        if random.below(2) == 0 {
-            for _ in 0..=random.below(most) {
-                all.push(draw(random));
+    let mut swarm = Swarm {
+        random,
+        nodes,
+        until,
+        loses,
+        faults: Vec::new(),
+    };
+    match swarm.random.below(4) {
+        0 => swarm.in_turn(),
+        _ => swarm.overlapping(),
+    }
+    swarm.faults
+}
+
+/// The maximum number of intervals in which faults happen in turn.
+const MOST_TURNS: u32 = 64;
+
+struct Swarm<'a> {
+    random: &'a mut Random,
+    nodes: u32,
+    /// The time at which faults stop.
+    until: u32,
+    /// True if nodes may lose their disks.
+    loses: bool,
+    faults: Vec<Fault>,
+}
+
+impl Swarm<'_> {
+    /// Draws faults at random times.
+    fn overlapping(&mut self) {
+        let until = self.until;
+        let times = Times::draw(self.random, until);
+        // Few faults are as likely as many, because some bugs need a sequence of faults, and others need calm.
+        let many = 1 << self.random.below(4);
+        self.some(1, Swarm::loss);
+        self.some(1, |swarm| {
+            let share = 1 << swarm.random.below(9);
+            Fault::Duplicates { share }
+        });
+        self.some(1, Swarm::late);
+        self.some(many, |swarm| {
+            let (from, until) = times.interval(swarm.random, until / 2);
+            let period = (until - from).div_ceil(500).max(1 << swarm.random.below(9));
+            let mut fault = swarm.partition(from, until, 3);
+            if let Fault::Partition { every, .. } = &mut fault {
+                *every = (swarm.random.below(4) == 0).then_some(period);
+            }
+            fault
+        });
+        self.some(many, |swarm| {
+            let (at, until) = times.interval(swarm.random, until / 4);
+            let nodes = match swarm.random.below(4) {
+                0 => swarm.group(),
+                _ => swarm.one(),
+            };
+            swarm.crash(nodes, at, until - at)
+        });
+        self.some(4, |swarm| {
+            let (from, until) = times.interval(swarm.random, 256);
+            swarm.delay(from, until)
+        });
+        self.some(2, |swarm| {
+            let (from, until) = times.interval(swarm.random, 256);
+            let nodes = swarm.one();
+            Fault::Pause { nodes, from, until }
+        });
+        self.some(2, |swarm| {
+            let (from, until) = times.interval(swarm.random, 256);
+            Fault::Slow {
+                nodes: swarm.one(),
+                from,
+                until,
+                by: (1 << swarm.random.below(5)).min(until),
+            }
+        });
+        self.some(2, |swarm| {
+            let (from, until) = times.interval(swarm.random, 256);
+            Fault::Skew {
+                nodes: swarm.one(),
+                from,
+                until,
+                rate: [250, 500, 2_000, 4_000][swarm.random.below(4) as usize],
+            }
+        });
+        self.some(1, |_| Fault::Buggify);
+    }
+
+    /// Draws faults that happen one after the other, so that most nodes reach each other at any time: a new majority does
+    /// what contradicts an earlier one.
+    fn in_turn(&mut self) {
+        let until = self.until;
+        for draw in [Swarm::loss, Swarm::late] {
+            if self.random.below(4) == 0 {
+                let fault = draw(self);
+                self.faults.push(fault);
             }
         }
-    };
-    some(random, 1, &|random| Fault::Loss {
-        share: 1 << random.below(9),
-    });
-    some(random, 1, &|random| Fault::Duplicates {
-        share: 1 << random.below(9),
-    });
-    some(random, 1, &|random| Fault::Late {
-        share: 1 << random.below(10),
-        by: (1 << random.below(11)).min(until),
-    });
-    some(random, many, &|random| {
-        let (from, until) = times.interval(random, until / 2);
-        let period = (until - from).div_ceil(500).max(1 << random.below(9));
+        let [crashes, delays, pauses, gaps] = [2, 4, 4, 2].map(|rare| self.random.below(rare) == 0);
+        // Short intervals are as likely as long ones.
+        let length = (until >> (1 + self.random.below(7))).max(2);
+        let mut from = self.random.below(length);
+        for _ in 0..MOST_TURNS {
+            let next = (from + length / 2 + self.random.below(length)).min(until);
+            if from >= next {
+                break;
+            }
+            if crashes && self.random.below(3) == 0 {
+                let down = (next - from) >> self.random.below((next - from).ilog2() + 1);
+                let nodes = self.one();
+                let fault = self.crash(nodes, from, down.max(1));
+                self.faults.push(fault);
+            }
+            let fault = match self.random.below(4) {
+                0 if delays => self.delay(from, next),
+                1 if pauses => Fault::Pause {
+                    nodes: self.one(),
+                    from,
+                    until: next,
+                },
+                _ => self.partition(from, next, 8),
+            };
+            self.faults.push(fault);
+            from = next;
+            if gaps {
+                from += self.random.below(length);
+            }
+        }
+    }
+
+    /// Adds up to `most` faults of one kind. Each kind is enabled in half of the runs.
+    fn some(&mut self, most: u32, draw: impl Fn(&mut Self) -> Fault) {
+        if self.random.below(2) == 0 {
+            for _ in 0..=self.random.below(most) {
+                let fault = draw(self);
+                self.faults.push(fault);
+            }
+        }
+    }
+
+    fn loss(&mut self) -> Fault {
+        let share = 1 << self.random.below(9);
+        Fault::Loss { share }
+    }
+
+    fn late(&mut self) -> Fault {
+        Fault::Late {
+            share: 1 << self.random.below(10),
+            by: (1 << self.random.below(11)).min(self.until),
+        }
+    }
+
+    /// Draws a partition. One of `ways` loses messages in one direction only, and one of four is partial: some nodes reach
+    /// both sides (Alquraan et al., OSDI 2018).
+    fn partition(&mut self, from: u32, until: u32, ways: u32) -> Fault {
         Fault::Partition {
             from,
             until,
-            side: group(random, nodes),
-            one_way: random.below(3) == 0,
-            every: (random.below(4) == 0).then_some(period),
+            side: self.group(),
+            others: (self.random.below(4) == 0).then(|| self.group()),
+            one_way: self.random.below(ways) == 0,
+            every: None,
         }
-    });
-    some(random, many, &|random| {
-        let (at, until) = times.interval(random, until / 4);
-        Fault::Crash {
-            nodes: match random.below(4) {
-                0 => group(random, nodes),
-                _ => one(random, nodes),
-            },
-            at,
-            down: until - at,
-            loses_disk: loses && random.below(4) == 0,
-        }
-    });
-    some(random, 4, &|random| {
-        let (from, until) = times.interval(random, 256);
-        Fault::Delay {
-            nodes: one(random, nodes),
-            from,
-            until,
-            by: (1 << random.below(9)).min(until),
-        }
-    });
-    some(random, 2, &|random| {
-        let (from, until) = times.interval(random, 256);
-        let nodes = one(random, nodes);
-        Fault::Pause { nodes, from, until }
-    });
-    some(random, 2, &|random| {
-        let (from, until) = times.interval(random, 256);
-        Fault::Slow {
-            nodes: one(random, nodes),
-            from,
-            until,
-            by: (1 << random.below(5)).min(until),
-        }
-    });
-    some(random, 2, &|random| {
-        let (from, until) = times.interval(random, 256);
-        Fault::Skew {
-            nodes: one(random, nodes),
-            from,
-            until,
-            rate: [250, 500, 2_000, 4_000][random.below(4) as usize],
-        }
-    });
-    some(random, 1, &|_| Fault::Buggify);
-    all
-}
-
-fn group(random: &mut Random, nodes: u32) -> Nodes {
-    match random.below(2) {
-        0 => one(random, nodes),
-        _ => Nodes::from_bits(random.bits() & ((1 << nodes.min(63)) - 1)),
     }
-}
 
-fn one(random: &mut Random, nodes: u32) -> Nodes {
-    Nodes::from_bits(1 << random.below(nodes.clamp(1, 63)))
+    fn crash(&mut self, nodes: Nodes, at: u32, down: u32) -> Fault {
+        Fault::Crash {
+            nodes,
+            at,
+            down,
+            loses_disk: self.loses && self.random.below(4) == 0,
+        }
+    }
+
+    fn delay(&mut self, from: u32, until: u32) -> Fault {
+        Fault::Delay {
+            nodes: self.one(),
+            from,
+            until,
+            by: (1 << self.random.below(9)).min(self.until),
+        }
+    }
+
+    fn group(&mut self) -> Nodes {
+        match self.random.below(2) {
+            0 => self.one(),
+            _ => Nodes::from_bits(self.random.bits() & ((1 << self.nodes.min(63)) - 1)),
+        }
+    }
+
+    fn one(&mut self) -> Nodes {
+        Nodes::from_bits(1 << self.random.below(self.nodes.clamp(1, 63)))
+    }
 }
 
 /// The times at which the faults of a run begin: anywhere in the run, or close together, because some bugs need faults

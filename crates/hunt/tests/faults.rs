@@ -144,6 +144,16 @@ fn a_one_way_partition_loses_messages_in_one_direction_until_it_ends() {
 }
 
 #[test]
+fn a_partial_partition_leaves_a_node_that_reaches_both_sides() {
+    let steps =
+        steps(r#"[{"partition": {"from": 100, "until": 300, "side": [0], "others": [1]}}]"#);
+    for (from, to, arrived) in [(0, 1, 0), (1, 0, 0), (0, 2, 20), (2, 1, 20)] {
+        assert_eq!(between(&sent(&steps, from, to), 100, 300), arrived);
+    }
+    assert_eq!(between(&sent(&steps, 0, 1), 300, 800), 50);
+}
+
+#[test]
 fn a_flapping_partition_lets_messages_pass_in_the_second_half_of_each_period() {
     let fault = r#"[{"partition": {"from": 100, "until": 300, "side": [0], "every": 100}}]"#;
     let steps = steps(fault);

@@ -119,6 +119,7 @@ pub(crate) fn partitions(
             from: now,
             until,
             side: Nodes::from_bits(side),
+            others: None,
             one_way: false,
             every: None,
         });

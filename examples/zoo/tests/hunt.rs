@@ -166,6 +166,10 @@ fn a_plan_that_fits_no_node_is_refused() {
             "the fault partition names node 5",
         ),
         (
+            r#"{"time": 100, "faults": [{"partition": {"from": 1, "until": 2, "side": [0], "others": [7]}}]}"#,
+            "the fault partition names node 7",
+        ),
+        (
             r#"{"time": 100, "faults": [{"pause": {"from": 1, "until": 2, "nodes": [63]}}]}"#,
             "63 is not the index of a node",
         ),

@@ -131,10 +131,18 @@ impl Scheduler<'_> {
 
     fn add(&mut self, fault: &Planned, plan: &FaultPlan) {
         match *fault {
-            Planned::Partition { side, one_way, .. } => {
+            Planned::Partition {
+                side,
+                others,
+                one_way,
+                ..
+            } => {
                 let inside = self.chosen(side);
-                let others = self.nodes.iter().filter(|node| !inside.contains(node));
-                let outside: Vec<HostId> = others.copied().collect();
+                let mut outside = match others {
+                    Some(others) => self.chosen(others),
+                    None => self.nodes.to_vec(),
+                };
+                outside.retain(|node| !inside.contains(node));
                 let cut = match one_way {
                     true => Fault::partition_one_way,
                     false => Fault::partition,
