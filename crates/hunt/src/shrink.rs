@@ -1,6 +1,7 @@
 //! Delta debugging: the smallest run that still violates the property.
 
 use crate::{Absence, Failure, Fault, FaultPlan, HuntError, Replay, RunResult, Subject};
+use corsair::Random;
 use std::time::{Duration, Instant};
 
 /// A failure that was shrunk.
@@ -33,11 +34,13 @@ impl Failure {
 }
 
 /// The maximum time of all runs, as a multiple of the failure's time.
-const MOST_TIME: u64 = 2_000;
+const MOST_TIME: u64 = 6_000;
 /// The number of other seeds that are tried with each smaller plan.
 const SEEDS: u64 = 4;
 /// The number of other seeds that are tried with a run of half the length; shorter runs are tried with more.
 const MORE_SEEDS: u64 = 16;
+/// The number of random placements of the faults after which no smaller run is expected.
+const PLACEMENTS: u32 = 512;
 
 /// Removes faults, nodes, load, time and random choices while the same property is still violated, and weakens the
 /// remaining faults. Every step is a run, and the result is run again on 1 to 4 workers.
@@ -62,6 +65,7 @@ pub fn shrink_within(
         deadline: Instant::now().checked_add(time),
         runs: 0,
         time: 0,
+        random: Random::new(failure.seed),
         failure: failure.clone(),
     };
     let Some(result) = shrinker.fails(failure.seed, &failure.plan)? else {
@@ -86,6 +90,7 @@ struct Shrinker<'a> {
     runs: u32,
     /// The time of all runs, in milliseconds.
     time: u64,
+    random: Random,
     failure: Failure,
 }
 
@@ -165,6 +170,7 @@ impl Shrinker<'_> {
             self.shorten()?;
             self.remove_faults()?;
             self.start_earlier()?;
+            self.place_again()?;
             self.remove_nodes()?;
             self.weaken()?;
             if size(self.plan(), self.failure.events) < before && !self.is_over() {
@@ -258,6 +264,53 @@ impl Shrinker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Places the faults at random times of a shorter run, with other seeds. A run in which all faults begin earlier by the
+    /// same time keeps distances between faults that the violation does not need.
+    fn place_again(&mut self) -> Result<(), HuntError> {
+        if self.plan().until.is_none() || self.plan().only.is_some() {
+            return Ok(());
+        }
+        let mut failed = 0;
+        while failed < PLACEMENTS && !self.is_over() {
+            let end = self.plan().end();
+            let until = end - end / [8, 4, 2][self.random.below(3) as usize];
+            if until == 0 || until == end {
+                return Ok(());
+            }
+            let plan = self.placed(until);
+            let seed = self.random.bits() >> 12;
+            failed += 1;
+            if let Some(result) = self.fails(seed, &plan)?
+                && size(&plan, result.events) < size(self.plan(), self.failure.events)
+            {
+                self.failure.seed = seed;
+                self.failure.plan = plan;
+                self.failure.events = result.events;
+                self.shorten()?;
+                failed = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the plan with its faults at random times before `until`, at which the run ends.
+    fn placed(&mut self, until: u32) -> FaultPlan {
+        let mut plan = self.plan().clone();
+        plan.absent.clear();
+        plan.until = Some(until);
+        for fault in &mut plan.faults {
+            let Some(span) = fault.span() else { continue };
+            let length = (span.end - span.start) as u32;
+            let from = self.random.below(until);
+            let most = match self.random.below(2) {
+                0 => length,
+                _ => 1 + self.random.below(length.max(1)),
+            };
+            fault.set_span(from..(from + most.max(1)).min(plan.time));
+        }
+        plan
     }
 
     fn with_faults(&self, change: impl Fn(&Fault) -> Fault) -> FaultPlan {
