@@ -5,9 +5,11 @@
 //! times. It does not depend on the number of workers, or on whether instances are watched.
 
 pub(crate) mod seen;
+mod times;
 
 pub use crate::resume_error::ResumeError;
 pub use seen::{Calls, Details, InstanceState, MessageSeen, Recent, RequestSeen, SpanSeen};
+pub use times::ResponseTimes;
 
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
@@ -47,6 +49,8 @@ pub type Times = corsair::Buckets<u64, 16>;
 /// ```
 pub struct Live {
     held: PausedRun<Architecture>,
+    /// The number of the last interval.
+    interval: u32,
 }
 
 impl fmt::Debug for Live {
@@ -78,10 +82,9 @@ impl Live {
     pub fn new(base: &Config, topology: Topology, plan: &Plan) -> Result<Live, SimulateError> {
         let architecture = Architecture::new(Executor::Virtual, base, topology, plan)?;
         let held = Run::new(architecture).hold();
-        let mut live = Live {
-            held: held.map_err(ResumeError::into_simulate)?,
-        };
-        live.record_details(false);
+        let held = held.map_err(ResumeError::into_simulate)?;
+        let mut live = Live { held, interval: 0 };
+        live.watch(false);
         // Actors are made at the end of a window.
         while live.model().first.get().is_none() && live.held.simulation.step() {}
         Ok(live)
@@ -107,9 +110,9 @@ impl Live {
     /// # Errors
     /// See [`ResumeError`].
     pub fn hold(architecture: Architecture, snapshot: Snapshot) -> Result<Live, ResumeError> {
-        let run = Run::new(architecture).resume(snapshot);
-        let mut live = Live { held: run.hold()? };
-        live.record_details(false);
+        let held = Run::new(architecture).resume(snapshot).hold()?;
+        let mut live = Live { held, interval: 0 };
+        live.watch(false);
         Ok(live)
     }
 
@@ -211,35 +214,31 @@ impl Live {
         self.held.simulation.inject(at, to, message)
     }
 
-    /// Starts or stops recording calls, spans and messages. The run is not affected.
+    /// Starts or stops recording calls, spans and messages. The spans and messages of earlier periods are forgotten,
+    /// because those in between are missing. The run is not affected.
     pub fn watch(&mut self, watch: bool) {
-        let is_watched = self.model().interval() > 0;
-        if watch != is_watched {
-            self.model().watched.store(watch.into(), Ordering::Relaxed);
-        }
-        self.record_details(watch);
-    }
-
-    /// Starts or stops recording traces, spans and messages, which cost most of the time of recording. The spans and
-    /// messages of earlier periods are forgotten, because those in between are missing. While the instances are not
-    /// watched, nothing is recorded.
-    pub fn record_details(&mut self, record: bool) {
         let model = Arc::clone(self.model());
-        let record = record && model.interval() > 0;
-        if record != (model.details() > 0) {
-            model.details.fetch_add(1, Ordering::Relaxed);
+        if watch && model.interval() == 0 {
+            model.period.fetch_add(1, Ordering::Relaxed);
+            self.begin_interval();
+        } else if !watch {
+            model.watched.store(0, Ordering::Relaxed);
         }
-        let traces = record || model.recorder.wants_flows();
+        let traces = watch || model.recorder.wants_flows();
         model.traces.store(traces, Ordering::Relaxed);
         self.held.simulation.set_traces(traces);
     }
 
     /// Starts the next interval, in which [`Live::recent`] counts from zero.
     pub fn next_interval(&mut self) {
-        let next = self.model().interval().checked_add(1).unwrap_or(1);
         if self.model().interval() > 0 {
-            self.model().watched.store(next, Ordering::Relaxed);
+            self.begin_interval();
         }
+    }
+
+    fn begin_interval(&mut self) {
+        self.interval = self.interval.checked_add(1).unwrap_or(1);
+        self.model().watched.store(self.interval, Ordering::Relaxed);
     }
 
     /// Calls `each` with the calls of an instance in the interval, by called instance.

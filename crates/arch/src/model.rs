@@ -69,8 +69,8 @@ pub struct Model {
     pub(crate) first: OnceLock<u32>,
     /// The number of the interval that is being watched; 0 if none is.
     pub(crate) watched: AtomicU32,
-    /// The number of times that the recording of details was started or stopped.
-    pub(crate) details: AtomicU32,
+    /// The number of times that watching was started.
+    pub(crate) period: AtomicU32,
     /// The totals of actors that have ended.
     pub(crate) totals: Mutex<Totals>,
 }
@@ -161,7 +161,7 @@ impl Model {
             dropped: AtomicU64::new(0),
             first: OnceLock::new(),
             watched: AtomicU32::new(0),
-            details: AtomicU32::new(0),
+            period: AtomicU32::new(0),
             totals: Mutex::default(),
         }
     }
@@ -172,11 +172,9 @@ impl Model {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of the period in which details are recorded; 0 if they are not.
-    #[inline]
-    pub(crate) fn details(&self) -> u32 {
-        let toggled = self.details.load(Ordering::Relaxed);
-        if toggled % 2 == 1 { toggled } else { 0 }
+    /// Returns the number of times that watching was started.
+    pub(crate) fn period(&self) -> u32 {
+        self.period.load(Ordering::Relaxed)
     }
 
     /// Returns the times of the settings, which together with the topology determine the run.

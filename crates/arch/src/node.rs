@@ -14,7 +14,7 @@ mod faults;
 mod forward;
 mod health;
 mod host;
-mod job;
+pub(crate) mod job;
 mod membership;
 mod pirate;
 pub(crate) mod queue;
@@ -164,16 +164,18 @@ impl Node {
     /// Handles a message that arrived during a pause.
     fn handle_held<C: Context<Msg>>(&mut self, held: Deferred, cx: &mut C) {
         match held {
-            Deferred::Job(job, travel) => self.handle(job, travel, cx),
+            Deferred::Job(job, travel) => {
+                self.host.on_account_of(&job, cx);
+                self.handle(job, travel, cx);
+            }
             Deferred::Response { id, travel, answer } => self.answered(id, travel, answer, cx),
         }
     }
 
-    /// Handles a job whose message travelled for `travel` nanoseconds.
+    /// Handles a job whose message travelled for `travel` nanoseconds, and is the cause of what is sent now.
     #[inline]
     fn handle<C: Context<Msg>>(&mut self, job: Job, travel: u32, cx: &mut C) {
         if let Some(job) = self.host.admit(job, travel, cx) {
-            self.host.on_account_of(&job, cx);
             self.begin(job, cx);
         }
         self.begin_queued(cx);

@@ -35,9 +35,9 @@ impl Interval {
 
     /// Returns the measurements of the first group.
     fn point(&self) -> Point {
-        let sample = &self.groups[0];
-        let span = self.to - self.from;
-        let seconds = |part| Some(sample.times.quantile(part)? as f64 / 1e9);
+        let (sample, span) = (&self.groups[0], self.to - self.from);
+        let times = sample.times.histogram();
+        let seconds = |part| Some(times.quantile(part)? as f64 / 1e9);
         Point {
             from: self.from,
             to: self.to,

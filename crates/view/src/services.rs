@@ -130,30 +130,31 @@ impl Services {
         let instances = live.topology().len();
         let mut served = vec![(0u64, 0u64); instances as usize];
         for from in 0..instances {
-            let is_entry = live.topology().service_of(from).package == Package::Denominator;
             live.recent(from, |to, recent| {
                 edges.add((from, to), &recent, true);
                 let group = |node: u32| layout.groups_of[node as usize];
                 folded_edges.add((group(from), group(to)), &recent, false);
-                let (service, zone) = measured[to as usize];
-                let all = is_entry.then_some(0);
-                for group in [service, zone].into_iter().chain(all) {
-                    groups[group].requests += recent.answered;
-                    groups[group].errors += recent.errors;
-                    groups[group].times.merge(recent.times);
-                }
                 served[to as usize].0 += recent.answered;
                 served[to as usize].1 += recent.errors;
             });
         }
-        edges.end_interval(seconds);
-        folded_edges.end_interval(seconds);
+        edges.end_interval(seconds, |_| {});
+        // A folded node has the instances of one service in one zone.
+        folded_edges.end_interval(seconds, |edge| {
+            let ends = [edge.state.from, edge.state.to];
+            let [from, to] = ends.map(|group| layout.groups[group as usize].0);
+            let is_entry = live.topology().service_of(from).package == Package::Denominator;
+            let (service, zone) = measured[to as usize];
+            for group in [service, zone].into_iter().chain(is_entry.then_some(0)) {
+                groups[group].requests += edge.new.1;
+                groups[group].errors += edge.new.2;
+                groups[group].times.merge(&edge.times);
+            }
+        });
+        let weight = traffic::weight(seconds);
         for (rates, (requests, errors)) in answered.iter_mut().zip(served) {
-            let new = (requests as f64 / seconds, errors as f64 / seconds);
-            *rates = (
-                traffic::smooth(rates.0, new.0, seconds),
-                traffic::smooth(rates.1, new.1, seconds),
-            );
+            rates.0 = traffic::smooth(rates.0, requests as f64 / seconds, weight);
+            rates.1 = traffic::smooth(rates.1, errors as f64 / seconds, weight);
         }
     }
 

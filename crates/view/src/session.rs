@@ -265,8 +265,8 @@ impl<W: World> Session<W> {
     /// Takes a sample, adds it to the time series, and returns its groups.
     fn sample(&mut self) -> Vec<GroupSample> {
         let now = self.world.now();
-        let sampled = self.world.sample();
-        let groups = sampled.groups.clone();
+        let mut sampled = self.world.sample();
+        let groups = std::mem::take(&mut sampled.groups);
         let seconds = |time: Time| time.elapsed().as_secs_f64();
         let (from, to) = (seconds(self.sampled_at), seconds(now));
         self.series.add(from, to, groups.clone());
@@ -278,10 +278,11 @@ impl<W: World> Session<W> {
     }
 
     fn publish(&mut self) {
-        self.is_new = false;
-        if self.is_watched {
+        // A frame of a fast run shows the last sample, even if the run has advanced a little since then.
+        if self.is_watched && (self.is_new || self.sampled_at <= self.published.1) {
             self.sample();
         }
+        self.is_new = false;
         let now = self.world.now();
         let (at, before) = self.published;
         let speed = now.since(before).as_secs_f64() / at.elapsed().as_secs_f64().max(1e-3);

@@ -5,7 +5,7 @@ use crate::layout::Area;
 use crate::series::Point;
 use crate::{Action, EdgeState, Frame, NodeState};
 use corsair::{Snapshot, Time};
-use corsair_arch::live::Times;
+use corsair_arch::live::ResponseTimes;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -227,7 +227,7 @@ pub struct GroupSample {
     /// The number of answers that were errors.
     pub errors: u64,
     /// The response times.
-    pub times: Times,
+    pub times: ResponseTimes,
     /// The number of requests in queues at the end of the interval.
     pub queue: u64,
     /// The time for which slots or processors were in use, in nanoseconds; 0 if they are not limited.

@@ -1,9 +1,11 @@
 //! The visible history of an instance in a paused run.
 
-use super::Times;
+use super::{ResponseTimes, Times};
 use crate::message::{Answer, Msg};
+use crate::model::Model;
+use crate::node::job::PendingRequest;
 use crate::totals::ServiceTotals;
-use corsair::Addr;
+use corsair::{Addr, SpanId};
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -16,23 +18,26 @@ pub(crate) struct InstanceHistory {
     pub(crate) calls: Vec<(u32, Calls)>,
     places: FxHashMap<u32, u32>,
     /// The last index by the low bits of the called instance, which saves most look-ups.
-    near: [u32; 16],
-    /// The period in which `spans` and `messages` were recorded; see [`Model::details`](crate::model::Model::details).
+    near: [u32; 32],
+    /// The interval in which the last span or message was recorded.
+    interval: u32,
+    /// The period in which `spans` and `messages` were recorded; see [`Model::period`].
     pub(crate) period: u32,
     pub(crate) spans: RecentRing<SpanSeen, SPANS>,
-    /// Received messages: time, sender and contents.
+    /// Received messages that are not responses: time, sender and contents. Responses are in `spans`.
     pub(crate) messages: RecentRing<(u64, Addr, Msg), MESSAGES>,
 }
 
 /// The number of recent answers and messages stored for an instance. A small number saves memory traffic, because every
 /// interval touches the histories of all instances.
 const SPANS: usize = 32;
-const MESSAGES: usize = 16;
+pub(crate) const MESSAGES: usize = 16;
 
 /// A ring of the `N` most recent items; `N` is a power of two.
 #[derive(Debug)]
 pub(crate) struct RecentRing<T, const N: usize> {
-    items: Vec<T>,
+    /// `N` items, or none.
+    items: Vec<Option<T>>,
     /// The number of items added since the beginning.
     added: usize,
 }
@@ -46,44 +51,79 @@ impl<T, const N: usize> Default for RecentRing<T, N> {
 }
 
 impl<T, const N: usize> RecentRing<T, N> {
+    /// Adds an item after the first [`RecentRing::clear`].
     #[inline]
     pub(crate) fn push(&mut self, new: T) {
-        match self.items.get_mut(self.added % N) {
-            Some(oldest) => *oldest = new,
-            None => self.items.push(new),
+        if let Some(oldest) = self.items.get_mut(self.added % N) {
+            *oldest = Some(new);
         }
         self.added = self.added.wrapping_add(1);
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.items.clear();
-        self.added = 0;
+        self.items.resize_with(N, || None);
     }
 
     /// Iterates over the stored entries, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        let oldest = if self.items.len() < N {
-            0
-        } else {
-            self.added % N
-        };
+        let oldest = self.added % N.min(self.items.len()).max(1);
         let (later, earlier) = self.items.split_at(oldest);
-        earlier.iter().chain(later)
+        earlier.iter().chain(later).flatten()
     }
 }
 
 impl InstanceHistory {
-    /// Returns the index at which calls to an instance are counted.
-    #[inline]
-    pub(crate) fn place_of(&mut self, to: u32) -> u32 {
+    /// Counts a call to an instance in an interval. Returns the index of its counters.
+    #[inline(never)]
+    pub(crate) fn count_sent(&mut self, interval: u32, to: u32) -> u32 {
         let near = self.near[to as usize % self.near.len()];
-        match self.calls.get(near as usize) {
-            Some(calls) if calls.0 == to => near,
-            _ => self.find_place(to),
+        match self.calls.get_mut(near as usize) {
+            Some((known, calls)) if *known == to && calls.interval == interval => {
+                calls.sent += 1;
+                near
+            }
+            _ => self.find_and_count(interval, to),
         }
     }
 
-    fn find_place(&mut self, to: u32) -> u32 {
+    #[inline(never)]
+    fn find_and_count(&mut self, interval: u32, to: u32) -> u32 {
+        let place = self.place_of(to);
+        let calls = &mut self.calls[place as usize].1;
+        calls.enter(interval);
+        calls.sent += 1;
+        place
+    }
+
+    /// Records an answer to a call in an interval. The call lasted for this time in nanoseconds. `place` is the index of the counters,
+    /// unless the call was made before recording began.
+    #[inline(never)]
+    pub(crate) fn answer(
+        &mut self,
+        interval: u32,
+        (place, to): (u32, u32),
+        is_error: bool,
+        lasted: u64,
+    ) {
+        match self.calls.get_mut(place as usize) {
+            Some((known, calls)) if *known == to && calls.interval == interval => {
+                calls.answer(is_error, lasted);
+            }
+            _ => self.find_and_answer(interval, to, is_error, lasted),
+        }
+    }
+
+    #[inline(never)]
+    fn find_and_answer(&mut self, interval: u32, to: u32, is_error: bool, lasted: u64) {
+        let place = self.place_of(to);
+        let calls = &mut self.calls[place as usize].1;
+        calls.enter(interval);
+        calls.answer(is_error, lasted);
+    }
+
+    /// Returns the index at which calls to an instance are counted.
+    fn place_of(&mut self, to: u32) -> u32 {
         let place = *self.places.entry(to).or_insert_with(|| {
             self.calls.push((to, Calls::default()));
             self.calls.len() as u32 - 1
@@ -92,26 +132,63 @@ impl InstanceHistory {
         place
     }
 
+    /// Records an answered request.
+    #[inline(never)]
+    pub(crate) fn keep_span(
+        &mut self,
+        model: &Model,
+        request: &PendingRequest,
+        now: u64,
+        answer: Answer,
+    ) {
+        if self.interval != model.interval() {
+            self.enter_interval(model);
+        }
+        let PendingRequest {
+            ref job,
+            server,
+            sent,
+            span,
+            ..
+        } = *request;
+        let begins = job.trace == SpanId::NONE;
+        self.spans.push(SpanSeen {
+            trace: if begins { span } else { job.trace }.as_u64(),
+            span: span.as_u64(),
+            parent: job.span.as_u64(),
+            server,
+            sent,
+            received: now,
+            answer,
+        });
+    }
+
+    /// Records a received message that is not a response.
+    #[inline(never)]
+    pub(crate) fn keep_message(&mut self, model: &Model, now: u64, from: Addr, message: &Msg) {
+        if self.interval != model.interval() {
+            return self.enter_and_keep_message(model, now, from, message);
+        }
+        self.messages.push((now, from, *message));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_and_keep_message(&mut self, model: &Model, now: u64, from: Addr, message: &Msg) {
+        self.enter_interval(model);
+        self.messages.push((now, from, *message));
+    }
+
     /// Forgets the spans and messages of earlier periods, because those between the periods are missing.
-    #[inline]
-    pub(crate) fn enter(&mut self, period: u32) {
-        if self.period != period {
-            self.period = period;
+    #[cold]
+    #[inline(never)]
+    fn enter_interval(&mut self, model: &Model) {
+        self.interval = model.interval();
+        if self.period != model.period() {
+            self.period = model.period();
             self.spans.clear();
             self.messages.clear();
         }
-    }
-
-    /// Returns the counters of calls to an instance. `place` is their index, unless the call was made before recording
-    /// began.
-    #[inline]
-    pub(crate) fn calls_at(&mut self, place: u32, to: u32) -> &mut Calls {
-        let known = self
-            .calls
-            .get(place as usize)
-            .is_some_and(|calls| calls.0 == to);
-        let place = if known { place } else { self.place_of(to) };
-        &mut self.calls[place as usize].1
     }
 }
 
@@ -125,8 +202,8 @@ pub struct Calls {
     /// Answers that were errors.
     pub errors: u64,
     /// The response times before the current interval, and within the current interval.
-    pub(super) earlier: Times,
-    pub(super) recent: Times,
+    earlier: ResponseTimes,
+    recent: ResponseTimes,
     pub(super) interval: u32,
     /// The counts at the start of the interval.
     before: [u64; 3],
@@ -142,27 +219,25 @@ pub struct Recent<'a> {
     /// Answers that were errors.
     pub errors: u64,
     /// The response times.
-    pub times: &'a Times,
+    pub times: &'a ResponseTimes,
 }
 
 impl Calls {
-    /// Switches to this interval.
     #[inline]
-    pub(crate) fn enter(&mut self, interval: u32) {
+    fn answer(&mut self, is_error: bool, lasted: u64) {
+        self.answered += 1;
+        self.errors += u64::from(is_error);
+        self.recent.record(lasted);
+    }
+
+    /// Switches to this interval.
+    fn enter(&mut self, interval: u32) {
         if self.interval != interval {
             self.interval = interval;
             self.before = [self.sent, self.answered, self.errors];
             self.earlier.merge(&self.recent);
             self.recent.clear();
         }
-    }
-
-    /// Counts an answer with its duration.
-    #[inline]
-    pub(crate) fn answer(&mut self, is_error: bool, lasted: u64) {
-        self.answered += 1;
-        self.errors += u64::from(is_error);
-        self.recent.record(lasted);
     }
 
     /// Returns the counts of the last interval.
@@ -178,8 +253,8 @@ impl Calls {
 
     /// Adds the response times to a histogram.
     pub fn add_times(&self, to: &mut Times) {
-        to.merge(&self.earlier);
-        to.merge(&self.recent);
+        self.earlier.add_to(to);
+        self.recent.add_to(to);
     }
 }
 
@@ -300,6 +375,8 @@ mod tests {
     #[test]
     fn the_last_ones_are_kept_in_order() {
         let mut last = RecentRing::<u32, 4>::default();
+        assert!(last.iter().next().is_none());
+        last.clear();
         for number in 0..11 {
             assert!(
                 last.iter().copied().eq((number.max(4) - 4)..number),
@@ -313,15 +390,24 @@ mod tests {
     #[test]
     fn calls_are_distinguished_by_whom_they_go_to() {
         let mut seen = InstanceHistory::default();
-        for to in [7, 7, 3, 7, 3, 9] {
-            let place = seen.place_of(to);
-            seen.calls_at(place, to).sent += 1;
+        // Instances 7 and 39 have the same low bits.
+        for (interval, to) in [(1, 7), (1, 7), (1, 3), (2, 7), (2, 39), (2, 7), (2, 39)] {
+            let place = seen.count_sent(interval, to);
+            seen.answer(interval, (place, to), false, 1_000);
             // An answer to a request that was sent before recording began has no valid index.
-            seen.calls_at(u32::MAX, to).answered += 1;
+            seen.answer(interval, (u32::MAX, to), true, 1_000);
         }
-        let sent: Vec<_> = (seen.calls.iter())
-            .map(|(to, calls)| (*to, calls.sent, calls.answered))
+        let counts = |calls: &Calls| [calls.sent, calls.answered, calls.errors];
+        let all: Vec<_> = (seen.calls.iter())
+            .map(|(to, calls)| (*to, counts(calls), calls.recent().sent))
             .collect();
-        assert_eq!(sent, [(7, 3, 3), (3, 2, 2), (9, 1, 1)]);
+        // The last calls to instance 3 were in the first interval.
+        assert_eq!(
+            all,
+            [(7, [4, 8, 4], 2), (3, [1, 2, 1], 1), (39, [2, 4, 2], 2)]
+        );
+        let mut times = Times::default();
+        seen.calls[0].1.add_times(&mut times);
+        assert_eq!(times.len(), 8);
     }
 }

@@ -1,10 +1,12 @@
 //! The state of an instance as seen from outside, between two events.
 
 use super::Node;
-use crate::live::seen::InstanceHistory;
 use crate::live::seen::{Details, InstanceState, MessageSeen, RequestSeen};
+use crate::live::seen::{InstanceHistory, MESSAGES};
+use crate::message::Msg;
 use crate::node::role::Role;
 use corsair::{Addr, Message, Time};
+use std::cmp::Reverse;
 use std::time::Duration;
 
 /// The maximum number of listed requests.
@@ -44,8 +46,9 @@ impl Node {
 
     /// Returns the history if it has the spans and messages of the current period.
     pub(crate) fn seen_now(&self) -> Option<&InstanceHistory> {
-        let period = self.host.model.details();
-        self.seen().filter(|seen| seen.period == period)
+        let model = &self.host.model;
+        let is_watched = model.interval() > 0;
+        (self.seen()).filter(|seen| is_watched && seen.period == model.period())
     }
 
     /// Returns all details at a time.
@@ -56,17 +59,23 @@ impl Node {
         let at = host.model.instance(host.index).at;
         let requests = host.pending.iter().take(MOST_LISTED);
         let actor = |addr: Addr| host.model.name_of(addr);
-        let messages = self.seen_now().map(|seen| {
-            seen.messages.iter().rev().map(|&(at, from, message)| {
-                let call = message.call();
-                MessageSeen {
-                    at,
-                    from: actor(from),
-                    kind: crate::Msg::KINDS[message.kind()],
-                    what: message.payload(topology),
-                    travelled: call.map(|call| call.travel.into()),
-                }
-            })
+        let mut messages: Vec<(u64, Addr, Msg)> = Vec::new();
+        if let Some(seen) = self.seen_now() {
+            let responses = seen.spans.iter().map(|span| {
+                let (id, travel, answer) = (0, 0, span.answer);
+                let response = Msg::GetResponse { id, travel, answer };
+                (span.received, host.address(span.server), response)
+            });
+            messages.extend(seen.messages.iter().copied().chain(responses));
+            messages.sort_by_key(|&(at, ..)| Reverse(at));
+            messages.truncate(MESSAGES);
+        }
+        let messages = messages.iter().map(|&(at, from, message)| MessageSeen {
+            at,
+            from: actor(from),
+            kind: Msg::KINDS[message.kind()],
+            what: message.payload(topology),
+            travelled: message.call().map(|call| call.travel.into()),
         });
         Details {
             name: topology.short_name(host.index),
@@ -97,7 +106,7 @@ impl Node {
                 .collect(),
             fields: self.role.fields().into_iter().collect(),
             totals: host.totals,
-            messages: messages.into_iter().flatten().collect(),
+            messages: messages.collect(),
         }
     }
 }

@@ -68,7 +68,7 @@ fn what_is_commanded_gives_the_same_run_for_any_workers_and_watched_or_not() {
                 live.simulation().run_until(millis(at - 3));
                 live.command(millis(at), instance, command).unwrap();
                 live.next_interval();
-                live.record_details(at % 1000 == 0);
+                live.watch(at % 1000 == 0);
             }
         }
         live.finish().unwrap().0.digest.unwrap()
@@ -216,26 +216,15 @@ fn calls_spans_and_messages_are_remembered_while_watched() {
     );
     live.watch(false);
     live.simulation().run_until(millis(2500));
-    assert_eq!(counts(&mut live).0, 150);
-}
-
-#[test]
-fn details_are_recorded_in_periods_and_counts_always() {
-    let mut live = live(TWO, 1);
-    live.watch(true);
-    live.simulation().run_until(millis(1_200));
-    live.record_details(false);
-    live.next_interval();
-    live.simulation().run_until(millis(1_500));
-    let mut sent = 0;
-    live.recent(0, |_, recent| sent += recent.sent);
-    assert_eq!(sent, 30);
+    assert_eq!(counts(&mut live), (150, 0));
     assert!(live.spans(0).is_empty() && live.details(1).unwrap().messages.is_empty());
-    live.record_details(true);
-    live.simulation().run_until(millis(1_600));
+    live.watch(true);
+    live.simulation().run_until(millis(2600));
+    assert_eq!(counts(&mut live), (160, 10));
+    // Those of the first period are forgotten.
     let spans = live.spans(0);
     assert!((5..=10).contains(&spans.len()), "{spans:?}");
-    assert!(spans.iter().all(|span| span.received > 1_500_000_000));
+    assert!(spans.iter().all(|span| span.received > 2_500_000_000));
     // A request that was sent in the period begins a trace.
     assert!(spans.iter().filter(|span| span.trace == span.span).count() > 4);
     assert!(!live.details(1).unwrap().messages.is_empty());

@@ -199,7 +199,7 @@ impl<W: World> Session<W> {
                 while goal.second.front().is_some_and(|(at, _)| now - at > PAST) {
                     goal.second.pop_front();
                 }
-                let mut times = corsair_arch::live::Times::default();
+                let mut times = corsair_arch::live::ResponseTimes::default();
                 for (_, sample) in &goal.second {
                     times.merge(&sample.times);
                 }
