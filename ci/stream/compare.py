@@ -61,6 +61,20 @@ def usage(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), peak / 1024
 
 
+def send(name, port, path, all_bodies, accepted):
+    """Posts all bodies over one connection, each until it is answered with the status `accepted`."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    for body in all_bodies:
+        while True:
+            connection.request("POST", path, body)
+            answer = connection.getresponse()
+            said = answer.read()
+            if answer.status == accepted:
+                break
+            assert answer.status == 503, (name, answer.status, said)
+            time.sleep(0.01)
+
+
 def run(name, command, port, define, out, all_bodies, points):
     """Starts a server, and measures it. Returns what it shows."""
     with open(os.devnull, "w") as null:
@@ -77,16 +91,7 @@ def run(name, command, port, define, out, all_bodies, points):
             assert status < 300, (name, task, status, body)
         before = usage(server.pid)[0]
         begun = time.monotonic()
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        for body in all_bodies:
-            while True:
-                connection.request("POST", "/write?db=db&rp=rp&precision=ns", body)
-                answer = connection.getresponse()
-                said = answer.read()
-                if answer.status == 204:
-                    break
-                assert answer.status == 503, (name, answer.status, said)
-                time.sleep(0.01)
+        send(name, port, "/write?db=db&rp=rp&precision=ns", all_bodies, 204)
         # The last window of every host holds the points of its last ten seconds.
         found, stable = {}, 0
         while stable < 3:
