@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 mod builder;
 mod column;
+mod encoding;
 mod spelling;
 mod table;
 mod write;

@@ -1,103 +1,101 @@
-//! Entries of the write-ahead log: the lines of a write, and everything else that parsing them again needs.
+//! Entries of the write-ahead log: the points of a write, and the position of its source.
 
-use super::parse::Lines;
-use crate::line::Precision;
-use hyper::body::Bytes;
+use super::Engine;
+use super::parse::ParsedWrite;
+use crate::batch::Rows;
+use crate::block::{Block, Origin};
 use std::borrow::Cow;
+use std::sync::Arc;
 
-/// The head of an entry of the log, which is followed by the lines.
+/// The bytes with which an entry begins. Entries of earlier versions began with the length of a database's name.
+const FORMAT: &[u8] = b"\xffblocks 1";
+
+/// The head of an entry, which is followed by blocks.
 #[derive(serde::Serialize, serde::Deserialize)]
-pub(super) struct Head<'a> {
-    pub(super) database: Cow<'a, str>,
-    pub(super) policy: Cow<'a, str>,
-    /// Nanoseconds of a unit of timestamps.
-    pub(super) unit: i64,
-    /// The time of points without a timestamp, in nanoseconds since 1970.
-    pub(super) now: i64,
-    /// The generation of the routes with which the write was parsed.
-    pub(super) generation: u64,
-    packing: Packing,
-    /// The number of bytes of the lines.
-    length: usize,
-}
-
-/// The form of the lines in an entry.
-#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
-enum Packing {
-    Plain,
-    Gzip,
-}
-
-/// An entry of the log: its head, and the lines as they were received.
-#[derive(Debug)]
-pub(super) struct LogEntry {
-    head: Vec<u8>,
-    lines: Bytes,
-}
-
-/// Creates an entry.
-pub(super) fn entry(
-    database: &str,
-    policy: &str,
-    precision: Precision,
-    now: i64,
+struct Head<'a> {
+    database: Cow<'a, str>,
+    policy: Cow<'a, str>,
     generation: u64,
-    lines: Lines,
-) -> LogEntry {
-    let (packing, lines) = match lines {
-        Lines::Plain(lines) => (Packing::Plain, lines),
-        Lines::Gzip(lines) => (Packing::Gzip, lines),
-    };
-    let head = Head {
-        database: database.into(),
-        policy: policy.into(),
-        unit: precision.unit(),
-        now,
-        generation,
-        packing,
-        length: lines.len(),
-    };
-    let head = postcard::to_allocvec(&head).expect("plain data can be written");
-    LogEntry { head, lines }
+    /// The source of the lines, and the position at which the source continues.
+    source: Option<(Cow<'a, str>, i64)>,
+    /// The number of blocks.
+    blocks: usize,
+    /// The order of the lines: indices of blocks, each with the number of its next rows.
+    order: Vec<(usize, usize)>,
 }
 
-impl LogEntry {
-    /// Puts the position of a source before the entry. The position is an entry without a database, and belongs to the
-    /// entry that follows it.
-    pub(super) fn mark_source(&mut self, source: &str, next: i64) {
-        let mark = Head {
-            database: "".into(),
-            policy: source.into(),
-            unit: next,
-            now: 0,
-            generation: 0,
-            packing: Packing::Plain,
-            length: 0,
-        };
-        let mark = postcard::to_allocvec(&mark).expect("plain data can be written");
-        self.head.splice(0..0, mark);
-    }
-
-    /// Appends the entry to a record.
+impl ParsedWrite {
+    /// Appends the write as an entry to a record. A write without blocks has no entry.
     pub(super) fn append_to(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.head);
-        bytes.extend_from_slice(&self.lines);
+        let Some((first, _)) = self.blocks.first() else {
+            return;
+        };
+        let order = self.order.iter().map(|(block, rows)| (*block, rows.len()));
+        let source = self.source.as_ref();
+        let head = Head {
+            database: (&*first.origin.database).into(),
+            policy: (&*first.origin.policy).into(),
+            generation: self.generation,
+            source: source.map(|(name, next)| ((&**name).into(), *next)),
+            blocks: self.blocks.len(),
+            order: order.collect(),
+        };
+        bytes.extend_from_slice(FORMAT);
+        let with_head = postcard::to_extend(&head, std::mem::take(bytes));
+        *bytes = with_head.expect("plain data can be written");
+        for (block, _) in &self.blocks {
+            block.encode(bytes);
+        }
     }
 }
 
-/// Reads the entry at the beginning of `bytes`, and removes it from there.
-pub(super) fn read(bytes: &mut Bytes) -> Result<(Head<'static>, Lines), String> {
-    let (head, rest): (Head<'static>, _) =
-        postcard::take_from_bytes(bytes).map_err(|error| error.to_string())?;
-    let begin = bytes.len() - rest.len();
-    let end = begin.checked_add(head.length);
-    let end = end.filter(|end| *end <= bytes.len());
-    let end = end.ok_or("it is longer than its record")?;
-    let lines = bytes.slice(begin..end);
-    let lines = match head.packing {
-        Packing::Plain => Lines::Plain(lines),
-        Packing::Gzip => Lines::Gzip(lines),
-    };
-    let _ = bytes.split_to(end);
-    Ok((head, lines))
+impl Engine {
+    /// Reads the write at the beginning of `bytes`, and removes it from there. Only tasks that existed when the write
+    /// was logged take its points.
+    pub(super) fn read_entry(&self, bytes: &mut &[u8]) -> Result<ParsedWrite, String> {
+        let rest = bytes.strip_prefix(FORMAT);
+        let rest = rest.ok_or("it was written by another version of corsair-stream")?;
+        let damaged = "its points are not complete";
+        let (head, rest): (Head<'_>, _) =
+            postcard::take_from_bytes(rest).map_err(|_| damaged.to_owned())?;
+        *bytes = rest;
+        let routes = self.shared.routes();
+        let (database, policy) = (Arc::from(head.database), Arc::from(head.policy));
+        let takers = |measurement: Option<&Arc<str>>| {
+            let mut takers = routes.look_up(&database, &policy, measurement);
+            takers.retain(|taker| taker.since() <= head.generation);
+            takers
+        };
+        let block = |_| {
+            let origin = |measurement| {
+                Arc::new(Origin {
+                    database: database.clone(),
+                    policy: policy.clone(),
+                    measurement,
+                })
+            };
+            let block = Block::decode(bytes, origin)?;
+            let takers = takers(Some(&block.origin.measurement));
+            Some((Arc::new(block), takers))
+        };
+        let blocks: Option<Vec<_>> = (0..head.blocks).map(block).collect();
+        let blocks = blocks.ok_or(damaged)?;
+        let mut next_rows = vec![0_u32; blocks.len()];
+        let rows = |(block, count): (usize, usize)| {
+            let next = next_rows.get_mut(block)?;
+            let from = *next;
+            *next = from.checked_add(u32::try_from(count).ok()?)?;
+            let exist = *next as usize <= blocks[block].0.rows();
+            exist.then_some((block, Rows::Range(from, *next)))
+        };
+        let order = head.order.into_iter().map(rows).collect::<Option<_>>();
+        Ok(ParsedWrite {
+            takers_of_all: takers(None),
+            order: order.ok_or(damaged)?,
+            blocks,
+            generation: head.generation,
+            source: head.source.map(|(name, next)| (name.into(), next)),
+            ..ParsedWrite::default()
+        })
+    }
 }

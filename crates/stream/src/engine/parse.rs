@@ -2,37 +2,25 @@
 
 use super::Engine;
 use super::entrance::Entrance;
-use super::log_entry::{self, LogEntry};
 use super::routes::Routes;
 use super::write::{BadLine, Write, WriteReport};
 use crate::batch::Rows;
 use crate::block::{Block, Builder, Origin};
 use crate::line::{LineError, Precision, complete};
 use flate2::read::MultiGzDecoder;
-use hyper::body::Bytes;
 use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 /// The lines of a write, as they were received.
-#[derive(Clone, Debug)]
-pub(crate) enum Lines<B = Bytes> {
-    Plain(B),
-    Gzip(B),
-}
-
-impl Lines {
-    /// Returns the same lines without their owner.
-    pub(super) fn borrowed(&self) -> Lines<&[u8]> {
-        match self {
-            Lines::Plain(lines) => Lines::Plain(lines),
-            Lines::Gzip(lines) => Lines::Gzip(lines),
-        }
-    }
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lines<'a> {
+    Plain(&'a [u8]),
+    Gzip(&'a [u8]),
 }
 
 /// Lines as blocks, with the tasks that take them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ParsedWrite {
     pub(super) blocks: Vec<(Arc<Block>, Vec<Arc<Entrance>>)>,
     /// Tasks that take the points of all measurements, in the order of their lines.
@@ -40,8 +28,8 @@ pub(crate) struct ParsedWrite {
     /// Rows of blocks, in the order of lines; empty if no task takes all points.
     pub(super) order: Vec<(usize, Rows)>,
     pub(super) written: WriteReport,
-    /// The log entry; `None` without a log, or if no task takes the points.
-    pub(super) entry: Option<LogEntry>,
+    /// The generation of the routes with which the tasks were looked up.
+    pub(super) generation: u64,
     /// The source of the lines, and the position at which the source continues.
     pub(super) source: Option<(Arc<str>, i64)>,
 }
@@ -68,17 +56,15 @@ impl ParsedWrite {
             taker.processed_if_dropping().await;
         }
     }
-
-    /// Keeps only the entrances for which `takes` is true.
-    pub(super) fn retain(&mut self, takes: impl Fn(&Entrance) -> bool) {
-        let lists = self.blocks.iter_mut().map(|(_, takers)| takers);
-        for takers in lists.chain([&mut self.takers_of_all]) {
-            takers.retain(|taker| takes(taker));
-        }
-    }
 }
 
 impl Engine {
+    /// Parses plain lines that may take as much memory as they need.
+    pub(super) fn parse_plain(&self, to: &Write, lines: &[u8]) -> ParsedWrite {
+        let parsed = self.parse(to, Lines::Plain(lines), |_| true);
+        parsed.expect("plain lines are parsed if there is memory")
+    }
+
     /// Parses lines into blocks. `grow` reserves memory in addition to that of the lines.
     ///
     /// # Errors
@@ -86,53 +72,15 @@ impl Engine {
     pub(crate) fn parse(
         &self,
         to: &Write,
-        lines: Lines,
-        grow: impl FnMut(usize) -> bool,
-    ) -> Result<ParsedWrite, ParseError> {
-        let now = now(to.precision);
-        let limit = self.shared.options.max_body;
-        let (mut parsed, generation) = self.parse_at(to, lines.borrowed(), limit, now, grow)?;
-        if self.shared.write_log.get().is_some() && !parsed.blocks.is_empty() {
-            let policy = to.policy.as_deref();
-            let policy = policy.unwrap_or(&self.shared.options.default_policy);
-            let entry =
-                log_entry::entry(&to.database, policy, to.precision, now, generation, lines);
-            parsed.entry = Some(entry);
-        }
-        Ok(parsed)
-    }
-
-    /// Parses plain lines that may take as much memory as they need.
-    pub(super) fn parse_plain(&self, to: &Write, lines: &[u8]) -> ParsedWrite {
-        let parsed = match self.shared.write_log.get() {
-            Some(_) => {
-                let lines = Lines::Plain(Bytes::copy_from_slice(lines));
-                self.parse(to, lines, |_| true)
-            }
-            None => {
-                let (lines, now) = (Lines::Plain(lines), now(to.precision));
-                let parsed = self.parse_at(to, lines, usize::MAX, now, |_| true);
-                parsed.map(|(parsed, _)| parsed)
-            }
-        };
-        parsed.expect("plain lines are parsed if there is memory")
-    }
-
-    /// Parses like [`parse`](Engine::parse), but for the log: points without a timestamp get the time `now`, and `limit`
-    /// is the maximum length of unpacked lines. Returns the generation of the routes as well.
-    pub(super) fn parse_at(
-        &self,
-        to: &Write,
-        lines: Lines<&[u8]>,
-        limit: usize,
-        now: i64,
+        lines: Lines<'_>,
         mut grow: impl FnMut(usize) -> bool,
-    ) -> Result<(ParsedWrite, u64), ParseError> {
+    ) -> Result<ParsedWrite, ParseError> {
+        let limit = self.shared.options.max_body;
         let routes = self.shared.routes();
         let policy = to.policy.clone();
         let policy = policy.unwrap_or_else(|| self.shared.options.default_policy.as_str().into());
         let max_line = self.shared.options.max_line;
-        let mut parser = LineParser::new(to, policy, &routes, max_line, now);
+        let mut parser = LineParser::new(to, policy, &routes, max_line);
         match lines {
             Lines::Plain(lines) => {
                 if !parser.feed(lines, &mut grow) {
@@ -141,7 +89,7 @@ impl Engine {
             }
             Lines::Gzip(packed) => parser.feed_packed(packed, limit, &mut grow)?,
         }
-        Ok((parser.finish(), routes.generation))
+        Ok(parser.finish())
     }
 }
 
@@ -163,13 +111,7 @@ struct LineParser<'a> {
 const PIECE: usize = 256 << 10;
 
 impl<'a> LineParser<'a> {
-    fn new(
-        to: &'a Write,
-        policy: Arc<str>,
-        routes: &'a Routes,
-        max_line: usize,
-        now: i64,
-    ) -> LineParser<'a> {
+    fn new(to: &'a Write, policy: Arc<str>, routes: &'a Routes, max_line: usize) -> LineParser<'a> {
         let takers_of_all = routes.look_up(&to.database, &policy, None);
         let builder = Builder::new().max_line(max_line);
         LineParser {
@@ -180,7 +122,7 @@ impl<'a> LineParser<'a> {
             takers_of_all,
             takers: FxHashMap::default(),
             written: WriteReport::default(),
-            now,
+            now: now(to.precision),
             lines: 0,
         }
     }
@@ -286,7 +228,7 @@ impl<'a> LineParser<'a> {
             takers_of_all: self.takers_of_all,
             order,
             written: self.written,
-            entry: None,
+            generation: self.routes.generation,
             source: None,
         }
     }

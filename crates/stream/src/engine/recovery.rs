@@ -1,12 +1,9 @@
 //! Opens the write-ahead log: writes that are not in the restored state are passed to their tasks again.
 
-use super::log_entry;
 use super::parse::ParsedWrite;
 use super::write_log::{Durability, LogError, start};
-use super::{Engine, Write, WriteError};
-use crate::line::Precision;
+use super::{Engine, WriteError};
 use corsair_journal::{Journal, Recovery, Tail};
-use hyper::body::Bytes;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
@@ -88,19 +85,18 @@ impl Engine {
     }
 }
 
-/// A write of the log, parsed for the tasks that existed when it was logged.
+/// A write of the log, for the tasks that existed when it was logged.
 struct LoggedWrite {
     position: u64,
-    generation: u64,
     parsed: ParsedWrite,
 }
 
-/// Passes the records of the log to the tasks, in order. Records are parsed ahead on other threads.
+/// Passes the records of the log to the tasks, in order. Other threads read them ahead.
 struct Replay {
     engine: Engine,
     /// The position of the last write in the restored state.
     after: u64,
-    /// Records that are being parsed, the oldest first.
+    /// Records that are being read, the oldest first.
     records: VecDeque<JoinHandle<Result<Vec<LoggedWrite>, String>>>,
 }
 
@@ -116,10 +112,10 @@ impl Replay {
     /// Takes a record of `count` writes, the first of which has position `first`.
     fn record(&mut self, first: u64, count: u32, bytes: &[u8]) -> Result<(), String> {
         let (engine, after) = (self.engine.clone(), self.after);
-        let bytes = Bytes::copy_from_slice(bytes);
+        let bytes = bytes.to_vec();
         let positions = first..first + u64::from(count);
         self.records.push_back(tokio::task::spawn_blocking(move || {
-            engine.parse_record(after, positions, bytes)
+            engine.read_record(after, positions, &bytes)
         }));
         match self.records.len() > 2 * self.engine.shared.options.workers.get() {
             true => self.give_first(),
@@ -144,53 +140,29 @@ impl Replay {
 }
 
 impl Engine {
-    /// Parses the writes of a record, without those that are in the restored state.
-    fn parse_record(
+    /// Reads the writes of a record, without those that are in the restored state.
+    fn read_record(
         &self,
         after: u64,
         positions: std::ops::Range<u64>,
-        mut bytes: Bytes,
+        mut bytes: &[u8],
     ) -> Result<Vec<LoggedWrite>, String> {
         let mut writes = Vec::new();
         for position in positions {
-            let of = |reason: String| format!("entry {position} cannot be read: {reason}");
-            let (mut head, mut lines) = log_entry::read(&mut bytes).map_err(of)?;
-            let is_source = head.database.is_empty();
-            let source = is_source.then(|| (Arc::from(&*head.policy), head.unit));
-            if is_source {
-                (head, lines) = log_entry::read(&mut bytes).map_err(of)?;
+            let read = self.read_entry(&mut bytes);
+            let parsed =
+                read.map_err(|reason| format!("entry {position} cannot be read: {reason}"))?;
+            if position > after {
+                writes.push(LoggedWrite { position, parsed });
             }
-            if position <= after {
-                continue;
-            }
-            let precision = Precision::from_unit(head.unit)
-                .ok_or_else(|| of("its unit of timestamps is unknown".into()))?;
-            let to = Write {
-                database: head.database.into(),
-                policy: Some(head.policy.into()),
-                precision,
-            };
-            let (mut parsed, _) = self
-                .parse_at(&to, lines.borrowed(), usize::MAX, head.now, |_| true)
-                .map_err(|error| of(error.to_string()))?;
-            parsed.source = source;
-            parsed.retain(|taker| taker.since() <= head.generation);
-            writes.push(LoggedWrite {
-                position,
-                generation: head.generation,
-                parsed,
-            });
         }
         Ok(writes)
     }
 
     /// Passes a write of the log to its tasks.
     async fn give_again(&self, write: LoggedWrite) -> Result<(), String> {
-        let LoggedWrite {
-            position,
-            generation,
-            parsed,
-        } = write;
+        let LoggedWrite { position, parsed } = write;
+        let generation = parsed.generation;
         parsed.wait_for_dropping_tasks().await;
         while let Err(error) = self.shared.wait_for_capacity(&parsed).await {
             if error == WriteError::Closed {

@@ -19,9 +19,6 @@ impl Engine {
         lines: &[u8],
     ) -> Result<WriteReport, WriteError> {
         let mut parsed = self.parse_plain(to, lines);
-        if let Some(entry) = &mut parsed.entry {
-            entry.mark_source(source, next);
-        }
         parsed.source = Some((source.into(), next));
         self.deliver(parsed).await
     }

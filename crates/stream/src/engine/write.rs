@@ -114,7 +114,7 @@ impl Engine {
         shared.wait_for_capacity(&parsed).await?;
         let written = match shared.write_log.get() {
             // Points that no task wants change no state.
-            Some(log) if parsed.entry.is_some() => {
+            Some(log) if !parsed.blocks.is_empty() => {
                 let (reply, replied) = oneshot::channel();
                 log.submit(Submission {
                     parsed,

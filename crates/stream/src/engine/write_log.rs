@@ -212,9 +212,7 @@ impl Writer {
             for work in first.into_iter().chain(received.try_iter()) {
                 match work {
                     Work::Write(submission) => {
-                        if let Some(entry) = &submission.parsed.entry {
-                            entry.append_to(record.bytes());
-                        }
+                        submission.parsed.append_to(record.bytes());
                         group.push(submission);
                     }
                     Work::Discard(position) => discard = Some(position),

@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
+use hyper::body::Bytes;
 use std::sync::Arc;
 
 #[derive(serde::Deserialize)]
@@ -83,18 +84,16 @@ async fn take(
     let sizes = body::Sizes { limit, estimate };
     let (lines, mut reserved) = body::read_sized(&server, &headers, body, sizes).await?;
     let length = lines.len();
-    let (estimate, lines) = match packed {
-        true => (
-            length + points_of(unpacked_length(&lines, limit)),
-            Lines::Gzip(lines),
-        ),
-        false => (memory_of_plain(length), Lines::Plain(lines)),
+    let estimate = match packed {
+        true => length + points_of(unpacked_length(&lines, limit)),
+        false => memory_of_plain(length),
     };
     reserved.received(estimate).await?;
     let mut work = Work {
         engine: server.engine.clone(),
         to,
         lines,
+        packed,
         used: length,
         reserved,
     };
@@ -156,7 +155,9 @@ fn unpacked_length(packed: &[u8], limit: usize) -> usize {
 struct Work {
     engine: Engine,
     to: Write,
-    lines: Lines,
+    lines: Bytes,
+    /// True if the lines are compressed.
+    packed: bool,
     /// The memory in use, in bytes.
     used: usize,
     reserved: Reserved,
@@ -169,7 +170,11 @@ impl Work {
         grow: impl Fn(&mut Reserved, usize) -> Result<bool, Refusal>,
     ) -> Result<Option<ParsedWrite>, Refusal> {
         let (mut used, mut refusal) = (self.used, None);
-        let parsed = self.engine.parse(&self.to, self.lines.clone(), |more| {
+        let lines = match self.packed {
+            true => Lines::Gzip(&self.lines),
+            false => Lines::Plain(&self.lines),
+        };
+        let parsed = self.engine.parse(&self.to, lines, |more| {
             used = used.saturating_add(more);
             grow(&mut self.reserved, used).unwrap_or_else(|refused| {
                 refusal = Some(refused);
