@@ -33,7 +33,9 @@ mod journal;
 mod record;
 
 pub use error::JournalError;
-pub use journal::{Journal, durable_directory, exists, first, private_directory, private_file};
+pub use journal::{
+    Journal, Unsynced, durable_directory, exists, first, private_directory, private_file,
+};
 pub use record::{HEADER, Record};
 pub use recovery::{Recovery, Tail};
 pub use truncate::truncate;

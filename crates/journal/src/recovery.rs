@@ -1,12 +1,13 @@
 //! Reads a journal after a stop or a crash, and continues it.
 
 use crate::error::JournalError;
-use crate::journal::{self, Journal};
+use crate::journal::{self, Journal, Rotation};
 use crate::record::{self, Contents, FORMAT, HEADER, Header};
 use std::collections::VecDeque;
-use std::fs::{self, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The way in which a journal was written, which determines how its end may look after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct Recovery {
     /// The bytes of this last record.
     tail: Vec<u8>,
     discarded: u64,
+    /// The offset of the end of the file before the last one, if the last one has no final name yet.
+    old_end: Option<u64>,
 }
 
 impl Recovery {
@@ -68,20 +71,37 @@ impl Recovery {
             last: 0,
             tail: Vec::new(),
             discarded: 0,
+            old_end: None,
         };
         let mut continues = true;
-        for &first in firsts.iter().skip(begin.unwrap_or(0)) {
-            let path = journal::path(directory, first);
+        let mut old_end = 0;
+        let named = firsts.iter().skip(begin.unwrap_or(0));
+        let named = named.map(|&first| (Some(first), journal::path(directory, first)));
+        let part = directory.join(journal::PART);
+        for (name, path) in named.chain([(None, part)]) {
+            let is_last = name.is_none() || name == firsts.back().copied();
+            let (first, file, header) = match name {
+                Some(first) => {
+                    let file = fs::read(&path).map_err(JournalError::at(&path))?;
+                    let header = header(&path, &file, first)?;
+                    (first, file, header)
+                }
+                None => match recovery.continuation(&path, continues)? {
+                    Some(found) => {
+                        recovery.firsts.push_back(recovery.next);
+                        recovery.old_end = Some(old_end);
+                        found
+                    }
+                    None => break,
+                },
+            };
             if recovery.next != 0 && recovery.next != first {
                 return Err(gap(first, recovery.next));
             }
-            let file = fs::read(&path).map_err(JournalError::at(&path))?;
-            let header = header(&path, &file, first)?;
             if recovery.next != 0 && recovery.identity != header.identity {
                 return Err(refused(&path, "it belongs to another log".to_owned()));
             }
             let contents = record::contents(&file, &header);
-            let is_last = firsts.back() == Some(&first);
             if contents.is_interrupted(&file, &header) && !(is_last && tail == Tail::Unsynced) {
                 return Err(refused(
                     &path,
@@ -97,6 +117,7 @@ impl Recovery {
             recovery.identity = header.identity;
             recovery.next = contents.next;
             continues = contents.continues;
+            old_end = contents.end as u64;
             recovery.end_with(&file, &contents);
         }
         if continues {
@@ -125,6 +146,31 @@ impl Recovery {
         self.discarded
     }
 
+    /// Reads the file without a final name, if it continues the journal. It does not if the end of its predecessor is
+    /// lost, or if it is only begun; then its bytes are discarded.
+    fn continuation(
+        &mut self,
+        path: &Path,
+        continues: bool,
+    ) -> Result<Option<(u64, Vec<u8>, Header)>, JournalError> {
+        let file = match fs::read(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(JournalError::at(path)(error)),
+        };
+        let header = Header::read(&file).filter(|header| {
+            let place = (header.format, header.identity, header.first);
+            !continues && place == (FORMAT, self.identity, self.next)
+        });
+        match header {
+            Some(header) => Ok(Some((header.first, file, header))),
+            None => {
+                self.discarded += used(&file);
+                Ok(None)
+            }
+        }
+    }
+
     fn end_with(&mut self, file: &[u8], contents: &Contents<'_>) {
         let last = contents.records.iter().rev().nth(1);
         let begin = match (contents.records.len(), last) {
@@ -138,9 +184,7 @@ impl Recovery {
         // The file may end within the padding of the last record.
         self.tail.resize(contents.end - begin, 0);
         self.last = begin as u64;
-        let behind = file.get(contents.end..).unwrap_or_default();
-        let used = behind.iter().rposition(|byte| *byte != 0);
-        self.discarded = used.map_or(0, |at| at as u64 + 1);
+        self.discarded = used(file.get(contents.end..).unwrap_or_default());
     }
 
     /// Continues the journal after its last complete record, and discards an incomplete record.
@@ -149,10 +193,14 @@ impl Recovery {
     /// The journal cannot be written.
     pub fn open(self, directory: &Path) -> Result<Journal, JournalError> {
         let first = *self.firsts.back().expect("a journal has a file");
-        let path = journal::path(directory, first);
+        let part = directory.join(journal::PART);
+        let path = match self.old_end {
+            Some(_) => part.clone(),
+            None => journal::path(directory, first),
+        };
         let end = self.last + self.tail.len() as u64;
         let opened = (|| {
-            let mut file = OpenOptions::new().write(true).open(&path)?;
+            let mut file = write_only(&path)?;
             // The last record was read from the page cache. If its sync had failed, it may not be on disk, and another
             // sync would not write it, so the record is written again.
             file.seek(SeekFrom::Start(self.last))?;
@@ -160,6 +208,13 @@ impl Recovery {
             // The bytes of a torn record must not become part of the next one.
             file.set_len(end)?;
             file.sync_all()?;
+            if let Some(old_end) = self.old_end {
+                self.complete_rotation(directory, old_end)?;
+            } else if let Err(error) = fs::remove_file(&part)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                return Err(error);
+            }
             Ok(file)
         })();
         let file = opened.map_err(JournalError::at(&path))?;
@@ -171,6 +226,31 @@ impl Recovery {
             end,
         ))
     }
+
+    /// Gives the last file its final name, when it and its predecessor are on disk.
+    fn complete_rotation(&self, directory: &Path, old_end: u64) -> io::Result<()> {
+        let count = self.firsts.len();
+        let old = write_only(&journal::path(directory, self.firsts[count - 2]))?;
+        let rotation = Rotation {
+            directory: directory.to_owned(),
+            identity: self.identity,
+            first: self.firsts[count - 1],
+            old: Arc::new(old),
+            old_end,
+            new: Arc::new(write_only(&directory.join(journal::PART))?),
+        };
+        rotation.complete()
+    }
+}
+
+/// Returns the number of bytes without the zeros at the end.
+fn used(bytes: &[u8]) -> u64 {
+    let last = bytes.iter().rposition(|byte| *byte != 0);
+    last.map_or(0, |at| at as u64 + 1)
+}
+
+fn write_only(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
 }
 
 fn header(path: &Path, file: &[u8], first: u64) -> Result<Header, JournalError> {

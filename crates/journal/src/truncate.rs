@@ -14,6 +14,11 @@ use std::path::Path;
 /// The files cannot be read or written, or the entries up to the position are damaged.
 pub fn truncate(directory: &Path, through: u64) -> Result<(), JournalError> {
     let firsts = journal::firsts(directory).map_err(JournalError::at(directory))?;
+    let part = directory.join(journal::PART);
+    let begun = fs::read(&part).ok().and_then(|file| Header::read(&file));
+    if begun.is_some_and(|header| header.first > through) {
+        fs::remove_file(&part).map_err(JournalError::at(&part))?;
+    }
     // The last file goes first, so that a kill leaves a journal that this function can truncate again.
     for &first in firsts.iter().rev() {
         let path = journal::path(directory, first);

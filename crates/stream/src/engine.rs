@@ -394,7 +394,7 @@ impl Engine {
         // The run and its threads end soon, so this wait is short.
         let joined = tokio::task::spawn_blocking(move || {
             if let Some(log) = shared.write_log.get() {
-                log.close();
+                log.close(&shared);
             }
             run.join()
         })

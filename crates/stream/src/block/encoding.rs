@@ -2,7 +2,8 @@
 //!
 //! The bytes are a fraction of the lines: a log is limited by the disk, and by the copy of the kernel. Integers, which
 //! include times and the codes of tags, are stored as differences from the least one. The differences are divided by a
-//! common divisor, and take only as many bytes as the greatest quotient needs. Missing cells take a bit.
+//! common divisor, and take only as many bytes as the greatest quotient needs; floats lose common zeros at their ends.
+//! Missing cells take a bit.
 
 use super::{Block, Cells, Column, Data, Origin, Words};
 use std::borrow::Cow;
@@ -72,13 +73,12 @@ impl Data {
             Data::Tag(Words { codes, words }) => {
                 put(&(Form::Tag, words), bytes);
                 // The code of missing words is the greatest one.
-                let codes = codes.iter().map(|&code| (code as usize).min(words.len()));
-                put_integers(codes.map(|code| code as i64), 0, bytes);
+                let missing = words.len() as u32;
+                put_codes(codes.iter().map(|&code| code.min(missing).into()), bytes);
             }
             Data::Float(cells) => {
                 put(&Form::Float, bytes);
-                let values = cells.encode(bytes);
-                put_quotients::<8>(values.iter().map(|value| value.to_bits()), bytes);
+                put_floats(&cells.encode(bytes), bytes);
             }
             Data::Integer(cells) => {
                 put(&Form::Integer, bytes);
@@ -127,13 +127,9 @@ impl Data {
                 })
             }
             Form::Float => Data::Float(Cells::decode(rows, bytes, |count, bytes| {
-                let (floats, rest) = bytes.split_at_checked(count.checked_mul(8)?)?;
-                *bytes = rest;
-                let (floats, _) = floats.as_chunks();
+                let bits = take_integers(count, 0, bytes)?.into_iter();
                 Some(
-                    floats
-                        .iter()
-                        .map(|float| f64::from_le_bytes(*float))
+                    bits.map(|bits| f64::from_bits(bits.cast_unsigned()))
                         .collect(),
                 )
             })?),
@@ -213,31 +209,71 @@ fn put_integers(
     least_width: usize,
     bytes: &mut Vec<u8>,
 ) {
-    let least = values.clone().min().unwrap_or(0);
+    let ends = |(least, most): (i64, i64), value: i64| (least.min(value), most.max(value));
+    let (least, most) = values.clone().fold((i64::MAX, i64::MIN), ends);
     // Correct even if the difference exceeds the range of signed integers.
-    let differences = values.map(|value| value.wrapping_sub(least).cast_unsigned());
-    let most = differences.clone().max().unwrap_or(0);
-    let mut divisor = differences.clone().take(SAMPLE).fold(0, divisor_of).max(1);
-    let most_quotient = |divisor| {
-        let quotient = exact_division(divisor);
-        differences.clone().map(quotient).max().unwrap_or(0)
-    };
-    // If the divisor does not divide a difference, the quotient is too large.
-    if most_quotient(divisor) > most / divisor {
-        divisor = 1;
+    let difference = move |value: i64| value.wrapping_sub(least).cast_unsigned();
+    let differences = values.map(difference);
+    let most = difference(most);
+    let divisor = differences.clone().take(SAMPLE).fold(0, divisor_of).max(1);
+    let begin = bytes.len();
+    for divisor in [divisor, 1] {
+        let width = width_of(most / divisor).max(least_width);
+        let packing = Packing {
+            least,
+            divisor,
+            width,
+        };
+        // If the divisor does not divide a difference, the quotient is too large.
+        let quotients = differences.clone().map(exact_division(divisor));
+        if put_packed(&packing, quotients, bytes) <= most / divisor {
+            return;
+        }
+        bytes.truncate(begin);
     }
-    let width = (u64::BITS - (most / divisor).leading_zeros()).div_ceil(8) as usize;
-    let width = width.next_power_of_two() * usize::from(width > 0);
-    let width = width.max(least_width);
+}
+
+/// Appends the codes of words.
+fn put_codes(codes: impl ExactSizeIterator<Item = u64> + Clone, bytes: &mut Vec<u8>) {
     let packing = Packing {
-        least,
-        divisor,
-        width,
+        least: 0,
+        divisor: 1,
+        width: width_of(codes.clone().max().unwrap_or(0)),
     };
-    put(&packing, bytes);
-    let quotients = differences.map(exact_division(divisor));
-    match width {
-        0 => {}
+    put_packed(&packing, codes, bytes);
+}
+
+/// Appends floats without the zeros at the end of all of them: few floats of measurements need all bits.
+fn put_floats(values: &[f64], bytes: &mut Vec<u8>) {
+    let bits = values.iter().map(|value| value.to_bits());
+    let used = bits.clone().fold(0, |used, bits| used | bits);
+    let zeros = used.trailing_zeros().min(u64::BITS - 1);
+    let packing = Packing {
+        least: 0,
+        divisor: 1 << zeros,
+        width: width_of(used >> zeros),
+    };
+    put_packed(&packing, bits.map(|bits| bits >> zeros), bytes);
+}
+
+/// Returns the number of bytes that a number takes: a power of two, or 0.
+fn width_of(number: u64) -> usize {
+    let bytes = (u64::BITS - number.leading_zeros()).div_ceil(8);
+    match bytes {
+        0 => 0,
+        _ => bytes.next_power_of_two() as usize,
+    }
+}
+
+/// Appends quotients and their form, and returns the greatest one.
+fn put_packed(
+    packing: &Packing,
+    quotients: impl ExactSizeIterator<Item = u64>,
+    bytes: &mut Vec<u8>,
+) -> u64 {
+    put(packing, bytes);
+    match packing.width {
+        0 => quotients.max().unwrap_or(0),
         1 => put_quotients::<1>(quotients, bytes),
         2 => put_quotients::<2>(quotients, bytes),
         4 => put_quotients::<4>(quotients, bytes),
@@ -248,13 +284,16 @@ fn put_integers(
 fn put_quotients<const WIDTH: usize>(
     quotients: impl ExactSizeIterator<Item = u64>,
     bytes: &mut Vec<u8>,
-) {
+) -> u64 {
     let begin = bytes.len();
     bytes.resize(begin + WIDTH * quotients.len(), 0);
     let (places, _) = bytes[begin..].as_chunks_mut::<WIDTH>();
+    let mut most = 0;
     for (place, quotient) in places.iter_mut().zip(quotients) {
         place.copy_from_slice(&quotient.to_le_bytes()[..WIDTH]);
+        most = most.max(quotient);
     }
+    most
 }
 
 fn take_integers(count: usize, least_width: usize, bytes: &mut &[u8]) -> Option<Vec<i64>> {

@@ -77,7 +77,7 @@ impl Engine {
         if durability == Durability::Memory {
             return Ok(replayed);
         }
-        let log = start(Arc::downgrade(shared), journal, durability)?;
+        let log = start(&Arc::downgrade(shared), journal, durability)?;
         if shared.write_log.set(log).is_err() {
             panic!("the engine has a log already");
         }

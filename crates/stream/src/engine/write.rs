@@ -116,11 +116,12 @@ impl Engine {
             // Points that no task wants change no state.
             Some(log) if !parsed.blocks.is_empty() => {
                 let (reply, replied) = oneshot::channel();
-                log.submit(Submission {
+                let submission = Submission {
                     parsed,
                     permit,
                     reply,
-                });
+                };
+                log.submit(shared, submission);
                 replied.await.unwrap_or(Err(WriteError::Closed))?
             }
             _ => {

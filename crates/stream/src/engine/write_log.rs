@@ -1,9 +1,12 @@
 //! The write-ahead log: accepted writes on disk, in the order in which they are passed to tasks.
 //!
 //! A write is appended to the log before it is passed to any task and before it is answered, so no answered write is
-//! lost when the process is killed. A single thread takes all waiting writes as one record and appends the record. With
-//! [`Durability::Always`] it also syncs the record. Then it passes the writes to their tasks in the order of the log. A
-//! checkpoint records the position of the last write before its barrier. After a crash, the writes after that position
+//! lost when the process is killed. One writer at a time appends all waiting writes as one record, and passes them to
+//! their tasks in the order of the log. With [`Durability::Always`] the writer is a thread of its own, which also syncs
+//! the record. With [`Durability::Interval`] it is whoever writes while nobody else does ("flat combining", Hendler and
+//! others, 2010), because a change of threads takes longer than the copy of a record to the page cache.
+//!
+//! A checkpoint records the position of the last write before its barrier. After a crash, the writes after that position
 //! are passed again to the tasks that existed when these writes were parsed.
 
 use super::parse::ParsedWrite;
@@ -11,14 +14,12 @@ use super::write::WriteReport;
 use super::{EngineState, WriteError};
 use corsair_journal::{Journal, JournalError, Record};
 use parking_lot::Mutex;
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// The kind of crash that answered writes survive.
@@ -61,28 +62,36 @@ pub enum LogError {
 
 /// The maximum size of a record of several writes, in bytes.
 const LARGEST_RECORD: usize = 4 << 20;
+/// The number of records that a writer appends for others before a thread continues.
+const TURNS: usize = 8;
 
-/// An open log. The thread ends when this is dropped or closed.
+/// An open log. Its threads end when this is dropped.
 #[derive(Debug)]
 pub(super) struct WriteLog {
-    work: Sender<Work>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-    failed: Arc<AtomicBool>,
+    durability: Durability,
+    /// The writes that wait to be logged, in order; `None` if the log is closed.
+    waiting: Mutex<Option<Vec<Submission>>>,
+    writer: Mutex<Writer>,
+    /// Wakes the thread that appends waiting writes.
+    wake: SyncSender<()>,
+    /// Starts the wait for the next sync.
+    unsynced: SyncSender<()>,
+    failed: AtomicBool,
     /// The number of bytes that were appended.
-    bytes: Arc<AtomicU64>,
+    bytes: AtomicU64,
     pub(super) identity: u64,
 }
 
-enum Work {
-    Write(Submission),
-    /// Requests the file with the last record; earlier files are on disk.
-    File(Sender<io::Result<File>>),
-    /// Writes up to this position are in a checkpoint.
-    Discard(u64),
-    Close,
+#[derive(Debug)]
+struct Writer {
+    journal: Journal,
+    record: Record,
+    /// True if a record has been appended after the last sync began.
+    unsynced: bool,
 }
 
 /// A write that waits to be logged.
+#[derive(Debug)]
 pub(super) struct Submission {
     pub(super) parsed: ParsedWrite,
     /// The permit, held until all tasks have received the write.
@@ -91,29 +100,40 @@ pub(super) struct Submission {
 }
 
 impl WriteLog {
-    /// Logs a write, gives it to its tasks and replies.
-    pub(super) fn submit(&self, submission: Submission) {
-        if let Err(refused) = self.work.send(Work::Write(submission))
-            && let Work::Write(submission) = refused.0
-        {
-            let _ = submission.reply.send(Err(WriteError::Closed));
+    /// Logs a write, gives it to its tasks and replies. This may happen later, on another thread.
+    pub(super) fn submit(&self, engine: &EngineState, submission: Submission) {
+        match &mut *self.waiting.lock() {
+            Some(waiting) => waiting.push(submission),
+            None => {
+                let _ = submission.reply.send(Err(WriteError::Closed));
+                return;
+            }
         }
+        if self.durability == Durability::Always {
+            return self.wake();
+        }
+        for _ in 0..TURNS {
+            // Whoever holds the lock appends all waiting writes, or wakes the thread that does.
+            let Some(mut writer) = self.writer.try_lock() else {
+                return;
+            };
+            self.write_waiting(engine, &mut writer);
+            drop(writer);
+            if !self.has_waiting() {
+                return;
+            }
+        }
+        self.wake();
     }
 
     /// Waits until all records are on disk.
     pub(super) fn sync(&self) -> io::Result<()> {
-        let (reply, file) = channel();
-        let _ = self.work.send(Work::File(reply));
-        match file.recv() {
-            Ok(file) => file?.sync_data(),
-            // A log that was closed has synced all records.
-            Err(_) => Ok(()),
-        }
+        self.with_writer(|writer| writer.journal.unsynced()).sync()
     }
 
     /// Removes files of writes up to this position.
     pub(super) fn discard_through(&self, position: u64) {
-        let _ = self.work.send(Work::Discard(position));
+        self.with_writer(|writer| writer.journal.discard_through(position));
     }
 
     /// True if the disk has refused a record, and no more can be written.
@@ -126,198 +146,177 @@ impl WriteLog {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Ends the thread, and waits until all records are on disk.
-    pub(super) fn close(&self) {
-        let _ = self.work.send(Work::Close);
-        if let Some(thread) = self.thread.lock().take() {
-            let _ = thread.join();
-        }
+    /// Logs the waiting writes and refuses all later ones. Returns when all records are on disk.
+    pub(super) fn close(&self, engine: &EngineState) {
+        let mut writer = self.writer.lock();
+        let rest = self.waiting.lock().take();
+        self.write(engine, &mut writer, rest.unwrap_or_default());
+        let _ = writer.journal.sync();
+        writer.journal.trim();
     }
-}
 
-/// Starts the thread that appends.
-pub(super) fn start(
-    engine: Weak<EngineState>,
-    journal: Journal,
-    durability: Durability,
-) -> io::Result<WriteLog> {
-    let (work, received) = channel();
-    let failed = Arc::new(AtomicBool::new(false));
-    let bytes = Arc::new(AtomicU64::new(0));
-    let syncer = match durability {
-        Durability::Interval(_) => Some(syncer(failed.clone())?),
-        _ => None,
-    };
-    let identity = journal.identity();
-    let mut writer = Writer {
-        engine,
-        journal,
-        durability,
-        syncer,
-        failed: failed.clone(),
-        bytes: bytes.clone(),
-        unsynced: None,
-    };
-    let thread = std::thread::Builder::new()
-        .name("corsair-log".into())
-        .spawn(move || writer.run(&received))?;
-    Ok(WriteLog {
-        work,
-        thread: Mutex::new(Some(thread)),
-        failed,
-        bytes,
-        identity,
-    })
-}
+    fn wake(&self) {
+        // If the channel is full, the thread has not yet looked.
+        let _ = self.wake.try_send(());
+    }
 
-/// A thread that syncs files, so that no write waits for it.
-fn syncer(failed: Arc<AtomicBool>) -> io::Result<SyncSender<File>> {
-    let (files, received) = sync_channel::<File>(1);
-    std::thread::Builder::new()
-        .name("corsair-sync".into())
-        .spawn(move || {
-            for file in received {
-                if let Err(error) = file.sync_data() {
-                    tracing::error!("the log cannot be synced: {error}");
-                    failed.store(true, Ordering::Relaxed);
-                }
+    fn has_waiting(&self) -> bool {
+        let waiting = self.waiting.lock();
+        waiting.as_ref().is_some_and(|waiting| !waiting.is_empty())
+    }
+
+    /// Calls `act` while no other thread appends. Writes that arrive in this time must not be forgotten.
+    fn with_writer<T>(&self, act: impl FnOnce(&mut Writer) -> T) -> T {
+        let done = act(&mut self.writer.lock());
+        if self.has_waiting() {
+            self.wake();
+        }
+        done
+    }
+
+    fn write_waiting(&self, engine: &EngineState, writer: &mut Writer) {
+        let waiting = self.waiting.lock().as_mut().map(std::mem::take);
+        self.write(engine, writer, waiting.unwrap_or_default());
+    }
+
+    /// Logs writes, gives them to their tasks and replies.
+    fn write(&self, engine: &EngineState, writer: &mut Writer, submissions: Vec<Submission>) {
+        let mut submissions = submissions.into_iter().peekable();
+        while submissions.peek().is_some() {
+            writer.record.begin();
+            let mut group = Vec::new();
+            while writer.record.len() < LARGEST_RECORD
+                && let Some(submission) = submissions.next()
+            {
+                submission.parsed.append_to(writer.record.bytes());
+                group.push(submission);
             }
-        })?;
-    Ok(files)
-}
-
-/// The thread that appends.
-struct Writer {
-    engine: Weak<EngineState>,
-    journal: Journal,
-    durability: Durability,
-    syncer: Option<SyncSender<File>>,
-    failed: Arc<AtomicBool>,
-    bytes: Arc<AtomicU64>,
-    /// The time of the first record that has not been synced.
-    unsynced: Option<Instant>,
-}
-
-impl Writer {
-    fn run(&mut self, received: &Receiver<Work>) {
-        let mut record = Record::default();
-        let mut group = Vec::new();
-        let mut open = true;
-        while open {
-            let Some(first) = self.next(received) else {
-                break;
-            };
-            record.begin();
-            let (mut discard, mut asked) = (None, None);
-            for work in first.into_iter().chain(received.try_iter()) {
-                match work {
-                    Work::Write(submission) => {
-                        submission.parsed.append_to(record.bytes());
-                        group.push(submission);
+            let first = engine.position.load(Ordering::SeqCst) + 1;
+            match self.append(writer, first, group.len()) {
+                Ok(()) => give(engine, first, group),
+                Err(error) => {
+                    tracing::error!("the log cannot be written: {error}");
+                    let reason: Arc<str> = error.to_string().into();
+                    for submission in group {
+                        let refused = Err(WriteError::Log(reason.clone()));
+                        let _ = submission.reply.send(refused);
                     }
-                    Work::Discard(position) => discard = Some(position),
-                    Work::File(reply) => asked = Some(reply),
-                    Work::Close => open = false,
-                }
-                if !open || asked.is_some() || record.len() >= LARGEST_RECORD {
-                    break;
                 }
             }
-            if !group.is_empty() {
-                self.write(&mut record, &mut group);
-            }
-            if let Some(reply) = asked {
-                let _ = reply.send(self.journal.file());
-            }
-            if let Some(position) = discard {
-                self.journal.discard_through(position);
-            }
-            self.sync_in_time();
-        }
-        let _ = self.journal.sync();
-        self.journal.trim();
-    }
-
-    /// Waits for work until the next sync is due. `None`: the log is closed.
-    fn next(&self, received: &Receiver<Work>) -> Option<Option<Work>> {
-        let Some(due) = self.due() else {
-            return received.recv().ok().map(Some);
-        };
-        match received.recv_timeout(due.saturating_duration_since(Instant::now())) {
-            Ok(work) => Some(Some(work)),
-            Err(RecvTimeoutError::Timeout) => Some(None),
-            Err(RecvTimeoutError::Disconnected) => None,
         }
     }
 
-    /// Returns the time of the next sync.
-    fn due(&self) -> Option<Instant> {
-        match self.durability {
-            Durability::Interval(interval) => self.unsynced?.checked_add(interval),
-            _ => None,
-        }
-    }
-
-    fn sync_in_time(&mut self) {
-        if self.due().is_none_or(|due| Instant::now() < due) {
-            return;
-        }
-        let (Ok(file), Some(syncer)) = (self.journal.file(), &self.syncer) else {
-            return;
-        };
-        // If the last sync is still in progress, the next attempt is made after an interval.
-        self.unsynced = match syncer.try_send(file) {
-            Ok(()) => None,
-            Err(_) => Some(Instant::now()),
-        };
-    }
-
-    /// Logs a group of writes, gives them to their tasks and replies.
-    fn write(&mut self, record: &mut Record, group: &mut Vec<Submission>) {
-        let Some(engine) = self.engine.upgrade() else {
-            return group.clear();
-        };
-        let first = engine.position.load(Ordering::SeqCst) + 1;
-        if let Err(error) = self.append(record, first, group.len()) {
-            tracing::error!("the log cannot be written: {error}");
-            let reason: Arc<str> = error.to_string().into();
-            for submission in group.drain(..) {
-                let _ = submission.reply.send(Err(WriteError::Log(reason.clone())));
-            }
-            return;
-        }
-        for (position, submission) in (first..).zip(group.drain(..)) {
-            let Submission {
-                parsed,
-                permit,
-                reply,
-            } = submission;
-            let written = {
-                let _order = engine.order.read();
-                let written = engine.give(parsed);
-                engine.position.store(position, Ordering::SeqCst);
-                written
-            };
-            drop(permit);
-            let _ = reply.send(Ok(written));
-        }
-    }
-
-    fn append(&mut self, record: &mut Record, first: u64, count: usize) -> io::Result<()> {
-        if self.failed.load(Ordering::Relaxed) {
+    fn append(&self, writer: &mut Writer, first: u64, count: usize) -> io::Result<()> {
+        if self.has_failed() {
             return Err(io::Error::other(
                 "an earlier sync has failed, so the log is closed; start the server again",
             ));
         }
-        self.journal.append(record, first, count as u32)?;
+        let Writer {
+            journal,
+            record,
+            unsynced,
+        } = writer;
+        journal.append(record, first, count as u32)?;
         self.bytes.fetch_add(record.len() as u64, Ordering::Relaxed);
         if self.durability == Durability::Always {
-            let synced = self.journal.sync();
+            let synced = journal.sync();
             // It is unknown how much of the record is on disk.
             synced.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
-        } else {
-            self.unsynced.get_or_insert_with(Instant::now);
+        } else if !std::mem::replace(unsynced, true) {
+            let _ = self.unsynced.try_send(());
         }
         Ok(())
+    }
+
+    /// Syncs all records, so that writes need not wait for it.
+    fn sync_in_time(&self) {
+        let unsynced = self.with_writer(|writer| {
+            writer.unsynced = false;
+            writer.journal.unsynced()
+        });
+        if let Err(error) = unsynced.sync() {
+            tracing::error!("the log cannot be synced: {error}");
+            self.failed.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Gives logged writes to their tasks and replies.
+fn give(engine: &EngineState, first: u64, group: Vec<Submission>) {
+    for (position, submission) in (first..).zip(group) {
+        let Submission {
+            parsed,
+            permit,
+            reply,
+        } = submission;
+        let written = {
+            let _order = engine.order.read();
+            let written = engine.give(parsed);
+            engine.position.store(position, Ordering::SeqCst);
+            written
+        };
+        drop(permit);
+        let _ = reply.send(Ok(written));
+    }
+}
+
+/// Opens the log of an engine, and starts its threads.
+pub(super) fn start(
+    engine: &Weak<EngineState>,
+    journal: Journal,
+    durability: Durability,
+) -> io::Result<WriteLog> {
+    let (wake, wakes) = sync_channel(1);
+    thread("corsair-log", engine.clone(), move |engine| {
+        wakes.recv().ok()?;
+        let engine = engine.upgrade()?;
+        let log = engine.write_log.get()?;
+        log.with_writer(|writer| log.write_waiting(&engine, writer));
+        Some(())
+    })?;
+    let (unsynced, signals) = sync_channel(1);
+    let mut journal = journal;
+    if let Durability::Interval(interval) = durability {
+        journal = journal.defer_rotation();
+        thread("corsair-sync", engine.clone(), move |engine| {
+            wait_for_sync(&signals, interval)?;
+            engine.upgrade()?.write_log.get()?.sync_in_time();
+            Some(())
+        })?;
+    }
+    Ok(WriteLog {
+        durability,
+        waiting: Mutex::new(Some(Vec::new())),
+        identity: journal.identity(),
+        writer: Mutex::new(Writer {
+            journal,
+            record: Record::default(),
+            unsynced: false,
+        }),
+        wake,
+        unsynced,
+        failed: AtomicBool::new(false),
+        bytes: AtomicU64::new(0),
+    })
+}
+
+/// Starts a thread that repeats a turn until it returns `None`.
+fn thread(
+    name: &str,
+    engine: Weak<EngineState>,
+    turn: impl Fn(&Weak<EngineState>) -> Option<()> + Send + 'static,
+) -> io::Result<()> {
+    let run = move || while turn(&engine).is_some() {};
+    let started = std::thread::Builder::new().name(name.into()).spawn(run);
+    started.map(drop)
+}
+
+/// Waits for the first record after a sync, and then for the interval. `None`: the log is gone.
+fn wait_for_sync(signals: &Receiver<()>, interval: Duration) -> Option<()> {
+    signals.recv().ok()?;
+    match signals.recv_timeout(interval) {
+        Err(RecvTimeoutError::Disconnected) => None,
+        _ => Some(()),
     }
 }

@@ -191,9 +191,9 @@ impl Queue {
             .lock()
             .disk
             .as_ref()
-            .and_then(|disk| disk.spill.file());
-        if let Some(file) = disk {
-            file?.sync_data()?;
+            .and_then(|disk| disk.spill.unsynced());
+        if let Some(unsynced) = disk {
+            unsynced.sync()?;
         }
         self.0.file.as_ref().map_or(Ok(()), Append::sync)
     }

@@ -6,7 +6,7 @@
 //! on disk.
 
 use super::queue::Undelivered;
-use corsair_journal::{Journal, JournalError, Record, Recovery, Tail};
+use corsair_journal::{Journal, JournalError, Record, Recovery, Tail, Unsynced};
 use std::io;
 use std::path::PathBuf;
 
@@ -198,9 +198,9 @@ impl Spill {
         }
     }
 
-    /// Returns a handle of the current file, for a sync; earlier files are on disk.
-    pub(crate) fn file(&self) -> Option<io::Result<std::fs::File>> {
-        self.journal.as_ref().map(Journal::file)
+    /// Returns the bodies that were appended so far, for a sync.
+    pub(crate) fn unsynced(&self) -> Option<Unsynced> {
+        self.journal.as_ref().map(Journal::unsynced)
     }
 
     /// Removes all files.

@@ -3,6 +3,7 @@
 use crate::http::Service;
 use axum::http::{Method, StatusCode};
 use corsair::edge::Overflow;
+use corsair_journal::{Journal, Record};
 use corsair_stream::engine::{Durability, EngineSnapshot, LogError, TaskOptions, Write};
 use corsair_stream::line::Precision;
 use std::fs;
@@ -169,29 +170,84 @@ async fn a_log_of_another_state_and_one_that_lacks_entries_are_refused() {
 }
 
 #[tokio::test]
+async fn a_log_of_another_version_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let mut journal = Journal::create(&log, 7, 1, &[]).unwrap();
+    let mut record = Record::default();
+    record.begin();
+    // Earlier versions logged the lines as they were received, after the name of the database.
+    record.bytes().extend_from_slice(b"\x02db\x00m v=1i 1\n");
+    journal.append(&mut record, 1, 1).unwrap();
+    drop(journal);
+    let opened = Service::new().engine.open_log(&log, INTERVAL).await;
+    let said = opened.unwrap_err().to_string();
+    assert!(
+        said.contains("entry 1 cannot be read: it was written by another version of corsair-stream; to start without it, move the directory away"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
 async fn a_checkpoint_discards_the_files_of_the_log_before_it() {
     let dir = tempfile::tempdir().unwrap();
     let service = service(dir.path(), None, INTERVAL).await;
     let lines = format!("m v=1i,s=\"{}\" 1\n", "x".repeat(900_000));
-    // Three files of 16 MiB.
-    for _ in 0..40 {
+    // Three files of 32 MiB.
+    for _ in 0..80 {
         service.write(&lines).await;
     }
     assert!(files(dir.path()).len() > 2);
     let saved = service.engine.checkpoint().await;
-    assert_eq!(saved.position(), 40);
+    assert_eq!(saved.position(), 80);
     service.engine.sync_files().unwrap();
     service.engine.discard_log(saved.position());
-    service.write("m v=1i 1\n").await;
-    // The thread of the log removes the files later.
-    for _ in 0..1_000 {
-        if files(dir.path()).len() == 1 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
     assert_eq!(files(dir.path()).len(), 1);
-    assert_eq!(service.engine.log_status(), Some((41, true)));
+    service.write("m v=1i 1\n").await;
+    assert_eq!(service.engine.log_status(), Some((81, true)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn concurrent_writes_are_all_answered_while_the_log_is_synced_and_cut() {
+    for durability in [INTERVAL, Durability::Always] {
+        let dir = tempfile::tempdir().unwrap();
+        let service = Arc::new(service(dir.path(), None, durability).await);
+        let running = Arc::new(AtomicBool::new(true));
+        let (engine, stop) = (service.engine.clone(), running.clone());
+        let disturbing = std::thread::spawn(move || {
+            while stop.load(Ordering::Relaxed) {
+                engine.discard_log(0);
+                engine.sync_files().unwrap();
+            }
+        });
+        let writers = (0..16).map(|_| {
+            let service = service.clone();
+            tokio::spawn(async move {
+                for _ in 0..100 {
+                    service.write("m v=1i 1\n").await;
+                }
+            })
+        });
+        let writers: Vec<_> = writers.collect();
+        for writer in writers {
+            let answered = tokio::time::timeout(Duration::from_secs(60), writer).await;
+            answered.expect("a write is never answered").unwrap();
+        }
+        running.store(false, Ordering::Relaxed);
+        disturbing.join().unwrap();
+        assert_eq!(service.engine.log_status(), Some((1_600, true)));
+        service.engine.close().await.unwrap().unwrap();
+        let closed = service.engine.write(&to_db(), b"m v=1i 1\n").await;
+        assert!(closed.is_err());
+    }
+}
+
+fn to_db() -> Write {
+    Write {
+        database: "db".into(),
+        policy: None,
+        precision: Precision::Seconds,
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -261,11 +317,7 @@ async fn a_task_that_drops_points_is_in_every_checkpoint() {
         let (writing, stop) = (engine.clone(), Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
         let writer = tokio::spawn(async move {
-            let to = Write {
-                database: "db".into(),
-                policy: None,
-                precision: Precision::Seconds,
-            };
+            let to = to_db();
             while !stopped.load(Ordering::SeqCst) {
                 writing.write(&to, b"m v=1i 1\n").await.unwrap();
                 tokio::task::yield_now().await;

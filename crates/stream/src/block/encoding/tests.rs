@@ -56,7 +56,7 @@ fn every_kind_of_column_is_read_back() {
 }
 
 #[test]
-fn a_line_of_regular_series_takes_twelve_bytes() {
+fn a_line_of_regular_series_takes_eight_bytes() {
     let mut lines = String::new();
     for at in 0..5000 {
         let time = 1_700_000_000 + at;
@@ -68,8 +68,8 @@ fn a_line_of_regular_series_takes_twelve_bytes() {
     }
     let blocks = blocks(&lines, Precision::Seconds);
     let bytes: usize = blocks.iter().map(|block| encoded(block).len()).sum();
-    // Two bytes for the time, one for the host, none for the writer, and eight for the value.
-    assert!(bytes < 5000 * 12, "{bytes} bytes");
+    // Two bytes for the time, one for the host, none for the writer, and four for the value.
+    assert!(bytes < 5000 * 8, "{bytes} bytes");
 }
 
 #[test]
