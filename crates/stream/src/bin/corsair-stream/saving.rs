@@ -14,8 +14,8 @@ use tokio::time::sleep;
 
 /// The time that processing the log again may take when the state is saved next.
 const REPLAY: Duration = Duration::from_secs(2);
-/// The processing speed in bytes of the log per second, until the server has been faster.
-const SLOWEST: f64 = 16e6;
+/// The processing speed in bytes of the log per second, until the server has been faster. A short line takes 7 bytes.
+const SLOWEST: f64 = 2e6;
 /// The interval at which the size of the log is read.
 const LOOK: Duration = Duration::from_millis(100);
 /// The shortest pause between two reads.
