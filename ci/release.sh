@@ -17,11 +17,11 @@ files=$target/release-files
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 all_steps=(workflow packages install binaries empty_root container units wheels newcomer tracks features)
 
-# Installs a Debian package if its command is missing.
+# need COMMAND PACKAGE...: installs Debian packages if the command is missing.
 need() {
     command -v "$1" >/dev/null && return
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "$2" >/dev/null
+    apt-get install -y -qq --no-install-recommends "${@:2}" >/dev/null
 }
 
 # The workflow that repeats these steps for a tag has no mistake that a linter finds.
@@ -56,7 +56,7 @@ step_binaries() {
     case $build in
     x86_64-*) need musl-gcc musl-tools ;;
     aarch64-*)
-        need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+        need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross
         export CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc
         export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=aarch64-linux-gnu-gcc
         export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUSTFLAGS="-C target-feature=+crt-static -C link-self-contained=yes"
@@ -203,38 +203,11 @@ step_units() {
 musl=$target/musl-python
 musl_python() {
     [ -x "$musl/bin/python3" ] && return
-    local part=$musl.part
-    rm -rf "$part" && mkdir -p "$part/lists/partial"
-    cat >"$part/cc" <<'CC'
-#!/bin/sh
-# Compiles with musl, without the directories of the C library of the machine.
-for argument; do
-    shift
-    case $argument in
-    --print-multiarch) exit ;;
-    -[IL]/usr/* | -L/lib/*) ;;
-    *) set -- "$@" "$argument" ;;
-    esac
-done
-exec musl-gcc "$@"
-CC
-    chmod +x "$part/cc"
-    echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" >"$part/sources"
-    local apt=(apt-get -qq -o "Dir::Etc::SourceList=$part/sources" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$part/lists" -o APT::Sandbox::User=root)
-    if ! (
-        need musl-gcc musl-tools
-        cd "$part"
-        "${apt[@]}" update && "${apt[@]}" source --download-only python3.11
-        tar -xzf python3.11_*.orig.tar.gz
-        cd Python-3.11.*/
-        # Some modules need libraries that are not here for musl.
-        CC=$part/cc CFLAGS=-O1 ./configure --quiet --prefix="$musl" --disable-test-modules --without-ensurepip
-        make -j "$(nproc)" && make -k install || [ -x "$musl/bin/python3" ]
-    ) >"$target/musl-python.log" 2>&1; then
+    need musl-gcc musl-tools
+    if ! ci/release/musl_python.sh "$musl" >"$target/musl-python.log" 2>&1; then
         echo "left out: a Python with musl; $target/musl-python.log says why"
         return 1
     fi
-    rm -rf "$part"
 }
 
 # The wheel for musl, unpacked, because this Python has no pip; and the source, which pip builds.
