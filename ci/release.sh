@@ -50,6 +50,11 @@ step_install() {
     rm -rf "$root"
 }
 
+# Checksums of all files that are here.
+sums() {
+    (cd "$files" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum -- >SHA256SUMS)
+}
+
 # Static binaries, stripped, in archives with completions, manual page and licenses.
 step_binaries() {
     rustup target add "$build"
@@ -95,7 +100,7 @@ step_binaries() {
         tar -C "$files" -czf "$files/$package.tar.gz" "$package"
         rm -r "${files:?}/$package"
     done
-    (cd "$files" && sha256sum -- *.tar.gz >SHA256SUMS)
+    sums
     local size
     size=$(stat -c %s "$command")
     echo "corsair is $size bytes; at most 15,000,000 are allowed"
@@ -249,6 +254,7 @@ step_wheels() {
         maturin build --release --zig --compatibility musllinux_1_2 --target x86_64-unknown-linux-musl --out "$files"
         maturin sdist --out "$files"
     )
+    sums
     local minor found tried=0
     for minor in 10 11 12 13 14; do
         found=
@@ -293,6 +299,7 @@ step_pages() {
     mkdir -p "$files"
     cp "$target/playground/index.html" "$files/corsair-playground-$version.html"
     tar -C "$target/book" --transform "s|^html|corsair-book-$version|" -czf "$files/corsair-book-$version.tar.gz" html
+    sums
 }
 
 # A stranger who has only the archives copies the commands of the first pages of the book.

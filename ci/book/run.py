@@ -63,7 +63,9 @@ def page(path: pathlib.Path, programs: pathlib.Path, python: str, pictures: path
             elif info in ("sh", "sh,repository") or info == "python" and python:
                 command = [python, "-c", body] if info == "python" else ["bash", "-euo", "pipefail", "-c", body]
                 done = subprocess.run(
-                    command, cwd=ROOT if "repository" in info else folder, env=environment, text=True, timeout=300,
+                    command, cwd=ROOT if "repository" in info else folder, env=environment, text=True,
+                    # A command that builds takes minutes on a busy machine; one that only runs has hung.
+                    timeout=1800 if "cargo " in body else 300,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
                 )  # fmt: skip
                 count += 1
