@@ -3,6 +3,7 @@
 //   node page.mjs PAGE.html CHROMIUM DIGESTS.json BINDINGS_DIR [PICTURE.png]
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { createRequire } from "node:module";
@@ -85,17 +86,38 @@ assert.equal(await other.inputValue("#seed"), "5");
 assert.equal(await other.inputValue("#example"), "", "the example of a link");
 await other.close();
 
-// A page whose link is damaged, or has a wrong definition, says so and can be used.
-const wrongLink = gzipSync(JSON.stringify({ definition: '{"arch": "x", "services": 5}', seed: "1", seconds: 10 })).toString("base64url");
-for (const [hash, said] of [["#H4sIAAAA", /damaged/], [`#${wrongLink}`, /expected a sequence/]]) {
+// A page whose link is damaged, or has something wrong, says so and can be used.
+const linkOf = (/** @type {unknown} */ state) => `#${gzipSync(JSON.stringify(state)).toString("base64url")}`;
+const small = { definition: corsair.example("lamp"), seed: "1", seconds: 10 };
+for (const [hash, said] of [
+  ["#H4sIAAAA", /damaged/], [link.slice(link.indexOf("#"), -9), /damaged/], [`#${"A".repeat(200_001)}`, /damaged/],
+  [linkOf(null), /damaged/], [linkOf([1, 2]), /damaged/], [linkOf({ seed: "1" }), /damaged/],
+  [linkOf({ ...small, definition: '{"arch": "x", "services": 5}' }), /expected a sequence/],
+  [linkOf({ ...small, seed: "99999999999999999999" }), /'99999999999999999999' is not a seed/],
+  [linkOf({ ...small, seed: { x: 1 } }), /is not a seed/], [linkOf({ ...small, seconds: "ten" }), /duration/],
+  [linkOf({ ...small, seconds: 1e9 }), /duration/], [linkOf({ pirates: 1e12 }), /is not a number of pirates/],
+  [linkOf({ ...small, commands: [{ at: 500_000_000, do: "nonsense" }] }), /a command of the link has no effect/],
+  [linkOf({ ...small, commands: [null] }), /a command of the link has no effect/],
+]) {
   const damaged = await browser.newPage();
+  damaged.on("pageerror", (error) => complaints.push(`${hash.slice(0, 60)}: ${error}`));
   await damaged.goto(url + hash);
   await until(damaged, () => window.corsair?.pictures() > 0 && document.querySelector("#said.wrong"));
   assert.match(await damaged.textContent("#said"), said);
-  await damaged.selectOption("#example", "lamp");
-  await until(damaged, () => document.title.includes("lamp"));
+  await damaged.fill("#seed", "0");
+  await damaged.fill("#seconds", "10");
+  await damaged.selectOption("#example", "test");
+  await until(damaged, () => document.title.includes("test"));
   await damaged.close();
 }
+
+// A definition that a link cannot carry is refused when the link is made.
+await page.evaluate((noise) => {
+  const { editor } = window.playground;
+  editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: JSON.stringify({ arch: noise, services: [] }) } });
+}, randomBytes(200_000).toString("base64url"));
+await page.click("#link");
+await until(page, () => /too long for a link/.test(document.querySelector("#said.wrong")?.textContent ?? ""));
 
 // Answers.
 await page.selectOption("#example", "lamp");

@@ -66,14 +66,17 @@ const toBase64 = (/** @type {Uint8Array} */ bytes) => btoa(Array.from(bytes, (by
 const MOST_LINK = 200_000;
 const MOST_TEXT = 2_000_000;
 
-/** @returns {Promise<any>} the content of the link, if the address has one */
+/** @returns {Promise<any>} the content of the link; an object without fields if the address has none */
 async function fromLink() {
   const text = location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/");
-  if (text === "" || text.length > MOST_LINK) return null;
+  if (text === "") return {};
   try {
+    if (text.length > MOST_LINK) throw new Error("too long");
     const bytes = await piped(fromBase64(text), new DecompressionStream("gzip"));
     if (bytes.length > MOST_TEXT) throw new Error("too long");
-    return JSON.parse(new TextDecoder().decode(bytes));
+    const link = JSON.parse(new TextDecoder().decode(bytes));
+    if (typeof link.definition !== "string" && !(link.pirates > 0)) throw new Error("nothing to run");
+    return link;
   } catch {
     return { fault: "the link is damaged; copy the whole address" };
   }
@@ -126,7 +129,7 @@ async function main() {
   const link = await fromLink();
   const schema = await other.call("schema");
   const names = await other.call("examples");
-  const isLinked = typeof link?.definition === "string";
+  const isLinked = typeof link.definition === "string";
   $("example").replaceChildren(...[...(isLinked ? [""] : []), "shop", ...names, "pirates"].map((name) => new Option(name === "" ? "from the link" : name, name)));
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   const editor = new EditorView({
@@ -140,10 +143,10 @@ async function main() {
   });
   const text = () => editor.state.doc.toString();
   const [seed, seconds] = [field("seed"), field("seconds")];
-  if (/^\d{1,20}$/.test(String(link?.seed))) seed.value = String(link.seed);
-  if (Number(link?.seconds) > 0) seconds.value = String(link.seconds);
-  let kind = link?.pirates > 0 ? "pirates" : "services";
-  if (Number(link?.pirates) > 0) field("population").value = String(link.pirates);
+  seed.value = String(link.seed ?? seed.value);
+  seconds.value = String(link.seconds ?? seconds.value);
+  let kind = link.pirates > 0 ? "pirates" : "services";
+  if (kind === "pirates") field("population").value = String(link.pirates);
   const population = () => Number(whole("population", "number of pirates", 1n, 1_000_000n));
   const seedNow = () => whole("seed", "seed", 0n, 2n ** 64n - 1n);
   const settings = field("settings");
@@ -197,21 +200,21 @@ async function main() {
   settings.value = suggestion(text());
   try {
     await open();
-    if (link?.fault) complain(link.fault);
+    for (const command of Array.isArray(link.commands) ? link.commands.slice(0, 10_000) : []) {
+      const { at, ...what } = Object(command);
+      await ask(live, { control: { do: { what, at } } }).catch((error) => complain(`a command of the link has no effect: ${error.message}`));
+    }
+    if (link.fault) complain(link.fault);
   } catch (error) {
     // The page is of use even if its link is not.
     await live.call("open", shop, "0", 10);
     complain(error);
   }
   await import("./app.js");
-  for (const command of Array.isArray(link?.commands) ? link.commands.slice(0, 10_000) : []) {
-    const { at, ...what } = Object(command);
-    live.hear(JSON.stringify({ id: 0, ask: { control: { do: { what, at } } } }));
-  }
 
   field("example").addEventListener("change", trying(async () => {
     const name = field("example").value;
-    const definition = { "": link?.definition, pirates: "", shop }[name] ?? await other.call("example", name);
+    const definition = { "": link.definition, pirates: "", shop }[name] ?? await other.call("example", name);
     kind = name === "pirates" ? "pirates" : "services";
     if (kind === "services") {
       editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: definition } });
@@ -241,29 +244,35 @@ async function main() {
     answers.compare(rows, `corsair compare ${file()} --set '${settings.value.trim()}' --seeds 5 -d 5${ofSeed()}`);
   }));
   $("link").addEventListener("click", trying(async () => {
-    const saved = await recording(live);
-    const state = { definition: kind === "services" ? text() : undefined, seed: seed.value, seconds: Number(seconds.value),
-      pirates: kind === "pirates" ? population() : 0, commands: saved.commands };
-    const bytes = await piped(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("gzip"));
-    location.hash = toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+    const { commands } = await ask(live, "save");
+    const state = JSON.stringify({ definition: kind === "services" ? text() : undefined, seed: seed.value, seconds: Number(seconds.value),
+      pirates: kind === "pirates" ? population() : 0, commands });
+    const bytes = new TextEncoder().encode(state);
+    const hash = toBase64(await piped(bytes, new CompressionStream("gzip"))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+    if (bytes.length > MOST_TEXT || hash.length > MOST_LINK) throw new Error("the definition is too long for a link; save its text to a file");
+    location.hash = hash;
     say("The address of this page now has the definition, the seed and the commands. Copy it.");
   }));
 
   Object.assign(window, { playground: { live, other, open, editor } });
 }
 
-/** The commands of the session so far. @param {Caller} live @returns {Promise<any>} */
-function recording(live) {
-  return new Promise((done) => {
-    const id = 1e9;
+/** The number of the next request; those of the live view are small. */
+let asked = 1e9;
+
+/** Sends a request to the session. @param {Caller} live @param {unknown} request @returns {Promise<any>} the answer */
+function ask(live, request) {
+  const id = asked++;
+  return new Promise((done, failed) => {
     const hear = (/** @type {MessageEvent} */ { data }) => {
       const message = data.text === undefined ? {} : JSON.parse(data.text);
       if (message.type !== "answer" || message.id !== id) return;
       live.worker.removeEventListener("message", hear);
-      done(message.value ?? { commands: [] });
+      if (message.wrong === undefined) done(message.value);
+      else failed(new Error(message.wrong));
     };
     live.worker.addEventListener("message", hear);
-    live.hear(JSON.stringify({ id, ask: "save" }));
+    live.hear(JSON.stringify({ id, ask: request }));
   });
 }
 
