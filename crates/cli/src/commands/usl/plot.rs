@@ -5,6 +5,7 @@ use corsair::picture;
 use corsair_arch::picture::PictureError;
 use corsair_arch::picture::style::{self, Area, colour, font, mesh};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
 
 /// The number of pieces of the curve.
@@ -58,7 +59,14 @@ fn draw(area: &Area<'_>, points: &[Point], usl: &Usl, title: &str) -> Result<(),
     if let Some(peak) = peak {
         let at = (peak.load, peak.throughput);
         let label = format!("peak {:.0} at {:.1}", peak.throughput, peak.load);
-        let text = Text::new(label, (-40, -18), font(13, ink));
+        // The label lies over the longer part of the curve.
+        let side = if peak.load > load / 2.0 {
+            HPos::Right
+        } else {
+            HPos::Left
+        };
+        let style = font(13, ink).pos(Pos::new(side, VPos::Top));
+        let text = Text::new(label, (0, -18), style);
         chart.draw_series([EmptyElement::at(at)
             + Circle::new((0, 0), 4, colour(picture::LIMIT).filled())
             + text])?;
@@ -91,6 +99,24 @@ mod tests {
         }
         let mut reader = quick_xml::Reader::from_str(&text);
         while reader.read_event().unwrap() != quick_xml::events::Event::Eof {}
+    }
+
+    #[test]
+    fn the_label_of_a_peak_at_the_right_ends_at_the_peak() {
+        let usl = Usl {
+            lambda: 1000.0,
+            alpha: 0.036,
+            beta: 0.0006,
+            r_squared: 1.0,
+        };
+        let points = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0].map(|load| Point {
+            load,
+            throughput: usl.throughput(load),
+        });
+        let text = plot(&points, &usl, "a peak").unwrap();
+        let (before, _) = text.split_once("peak 1").unwrap();
+        let label = &before[before.rfind("<text").unwrap()..];
+        assert!(label.contains("text-anchor=\"end\""), "{label}");
     }
 
     #[test]
