@@ -451,7 +451,9 @@ def picture(points):
             f'<circle cx="{x:.1f}" cy="{y(predicted):.1f}" r="3" fill="{colour}"><title>{name}, {quantity}</title></circle>'
         )
     for place, (quantity, colour) in enumerate(colours.items()):
-        parts.append(f'<text x="{edge + 12}" y="{edge + 16 * place}" fill="{colour}">{quantity}</text>')
+        # The paper around a name hides the lines behind it.
+        halo = f'stroke="{light["PAPER"]}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
+        parts.append(f'<text x="{edge + 12}" y="{edge + 20 + 16 * place}" fill="{colour}" {halo}>{quantity}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
