@@ -106,13 +106,13 @@ impl Node {
 
     fn receive<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {
         log::received(&self.host.model, &message, cx);
-        self.host.see_message(&message, cx);
+        let new = &message;
         match message {
-            Msg::GetRequest(call, left) => self.take(Operation::Get, call, left, cx),
-            Msg::Put(call) => self.take(Operation::Put, call, 0, cx),
-            Msg::PutOwned(call) => self.take(Operation::PutOwned, call, 0, cx),
-            Msg::Replicate(call) => self.take(Operation::Copy, call, 0, cx),
-            Msg::ReplicateRegion(call) => self.take(Operation::CopyRegion, call, 0, cx),
+            Msg::GetRequest(call, left) => self.take(new, Operation::Get, call, left, cx),
+            Msg::Put(call) => self.take(new, Operation::Put, call, 0, cx),
+            Msg::PutOwned(call) => self.take(new, Operation::PutOwned, call, 0, cx),
+            Msg::Replicate(call) => self.take(new, Operation::Copy, call, 0, cx),
+            Msg::ReplicateRegion(call) => self.take(new, Operation::CopyRegion, call, 0, cx),
             Msg::GetResponse { id, travel, answer } => {
                 if self.host.health.is_paused() {
                     let response = Deferred::Response { id, travel, answer };
@@ -121,15 +121,27 @@ impl Node {
                     self.answered(id, travel, answer, cx);
                 }
             }
-            control => return self.control(control, cx),
+            control => {
+                let (now, from) = (cx.now().as_nanos(), cx.envelope().from);
+                self.host.see_message(&control, from, now);
+                return self.control(control, cx);
+            }
         }
         Flow::Continue
     }
 
-    /// Accepts an incoming job, unless a fault prevents it.
-    fn take<C: Context<Msg>>(&mut self, operation: Operation, call: Call, left: u32, cx: &mut C) {
+    /// Accepts an incoming job, which is a message, unless a fault prevents it.
+    fn take<C: Context<Msg>>(
+        &mut self,
+        message: &Msg,
+        operation: Operation,
+        call: Call,
+        left: u32,
+        cx: &mut C,
+    ) {
         let now = cx.now();
         let mut job = Job::new(operation, call, &cx.envelope(), now.as_nanos());
+        self.host.see_message(message, job.client, now.as_nanos());
         if left > 0 {
             let sent = now.as_nanos().saturating_sub(call.travel.into());
             job.deadline = sent.saturating_add(u64::from(left) * 1_000);

@@ -262,19 +262,21 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// Takes a sample, adds it to the time series, and returns its groups.
-    fn sample(&mut self) -> Vec<GroupSample> {
+    /// Takes a sample, and adds it to the time series. Returns the measurements of the group of the condition.
+    fn sample(&mut self) -> Option<GroupSample> {
         let now = self.world.now();
         let mut sampled = self.world.sample();
         let groups = std::mem::take(&mut sampled.groups);
+        let condition = self.goal.as_ref().and_then(|goal| goal.group);
+        let measured = condition.and_then(|group| groups.get(group).cloned());
         let seconds = |time: Time| time.elapsed().as_secs_f64();
         let (from, to) = (seconds(self.sampled_at), seconds(now));
-        self.series.add(from, to, groups.clone());
+        self.series.add(from, to, groups);
         self.sampled_at = now;
         self.frame.next(sampled);
         self.frame.now = to;
         self.history.add(&self.frame);
-        groups
+        measured
     }
 
     fn publish(&mut self) {

@@ -96,9 +96,9 @@ impl InstanceHistory {
         place
     }
 
-    /// Records an answer to a call in an interval. The call lasted for this time in nanoseconds. `place` is the index of the counters,
-    /// unless the call was made before recording began.
-    #[inline(never)]
+    /// Records an answer to a call in an interval. The call lasted for this time in nanoseconds. `place` is the index of
+    /// the counters, unless the call was made before recording began.
+    #[inline]
     pub(crate) fn answer(
         &mut self,
         interval: u32,
@@ -124,16 +124,20 @@ impl InstanceHistory {
 
     /// Returns the index at which calls to an instance are counted.
     fn place_of(&mut self, to: u32) -> u32 {
-        let place = *self.places.entry(to).or_insert_with(|| {
-            self.calls.push((to, Calls::default()));
-            self.calls.len() as u32 - 1
-        });
-        self.near[to as usize % self.near.len()] = place;
-        place
+        let number = self.near.len();
+        let near = &mut self.near[to as usize % number];
+        let is_near = |calls: &(u32, Calls)| calls.0 == to;
+        if !self.calls.get(*near as usize).is_some_and(is_near) {
+            *near = *self.places.entry(to).or_insert_with(|| {
+                self.calls.push((to, Calls::default()));
+                self.calls.len() as u32 - 1
+            });
+        }
+        *near
     }
 
     /// Records an answered request.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn keep_span(
         &mut self,
         model: &Model,

@@ -1,9 +1,10 @@
 //! Response times of few or many calls.
 
 use super::Times;
+use std::borrow::Cow;
 
 /// Response times. The first times form a list, because most edges of a graph have few answers in an interval; a longer
-/// list becomes a histogram.
+/// list is counted by time.
 ///
 /// ```
 /// use corsair_arch::live::ResponseTimes;
@@ -17,10 +18,10 @@ use super::Times;
 #[derive(Clone, Debug, Default)]
 pub struct ResponseTimes {
     list: Vec<RoundedTime>,
-    counted: Times,
+    counted: Counts,
 }
 
-/// The maximum length of a list, and the maximum length of a short list.
+/// The maximum length of a list, and the maximum length of a list whose percentiles are found by sorting.
 const MOST_LISTED: usize = 512;
 const SHORT: usize = 32;
 
@@ -70,39 +71,53 @@ impl ResponseTimes {
 
     /// Adds the times of `other`.
     pub fn merge(&mut self, other: &ResponseTimes) {
-        if !other.counted.is_empty() {
-            self.counted.merge(&other.counted);
-        }
+        self.counted.merge(&other.counted);
         if self.list.len() + other.list.len() > MOST_LISTED {
             self.compact();
         }
         self.list.extend_from_slice(&other.list);
     }
 
-    fn compact(&mut self) {
-        add(&self.list, &mut self.counted);
-        self.list.clear();
+    /// Counts the times of a list that is not short, which makes [`ResponseTimes::percentiles`] faster.
+    pub fn compact(&mut self) {
+        if self.list.len() > SHORT {
+            self.counted.add(&self.list);
+            self.list.clear();
+        }
     }
 
-    /// Removes all times, but keeps the memory of the list.
+    /// True if there are no times.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.counted.counts.is_empty()
+    }
+
+    /// Removes all times, but keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.list.clear();
-        if !self.counted.is_empty() {
-            self.counted.clear();
-        }
+        self.counted.counts.clear();
     }
 
     /// Adds the times to a histogram.
     pub fn add_to(&self, histogram: &mut Times) {
-        histogram.merge(&self.counted);
-        add(&self.list, histogram);
+        for (time, &count) in (self.counted.first..).zip(&self.counted.counts) {
+            if count > 0 {
+                histogram.record_n(RoundedTime(time).nanos(), count);
+            }
+        }
+        for time in &self.list {
+            histogram.record(time.nanos());
+        }
     }
 
     /// Returns the histogram of the times.
     pub fn histogram(&self) -> Times {
-        let mut all = self.counted.clone();
-        add(&self.list, &mut all);
-        all
+        let mut all = ResponseTimes::clone(self);
+        all.compact();
+        let mut histogram = Times::default();
+        all.add_to(&mut histogram);
+        histogram
     }
 
     /// Returns the quantile for the fraction `part`, from 0 to 1, in nanoseconds; `None` if there are no times.
@@ -112,48 +127,93 @@ impl ResponseTimes {
 
     /// Returns the median and the 99th percentile in nanoseconds; `None` if there are no times.
     pub fn percentiles(&self) -> Option<(u64, u64)> {
-        let list = &self.list;
-        if list.len() <= SHORT && self.counted.is_empty() {
-            return percentiles(list, &mut [RoundedTime(0); SHORT]);
-        } else if list.len() <= MOST_LISTED && self.counted.is_empty() {
-            return percentiles(list, &mut [RoundedTime(0); MOST_LISTED]);
+        if self.list.len() <= SHORT && self.counted.counts.is_empty() {
+            return percentiles(&self.list);
         }
-        let all = self.histogram();
-        all.quantile(0.5).zip(all.quantile(0.99))
+        let mut all = Cow::Borrowed(&self.counted);
+        if !self.list.is_empty() {
+            all.to_mut().add(&self.list);
+        }
+        let count: u64 = all.counts.iter().sum();
+        let counts = || all.counts.iter().copied().enumerate();
+        let median = at(counts(), count.checked_sub(1)? / 2)?;
+        let p99 = at(counts().rev(), count / 100)?;
+        let [median, p99] = [median, p99].map(|place| RoundedTime(all.first + place as u16));
+        Some((median.nanos(), p99.nanos()))
     }
 }
 
-/// Returns the median and the 99th percentile of a list, which is copied to `memory`.
+/// Returns the median and the 99th percentile of a short list.
 #[inline]
-fn percentiles(list: &[RoundedTime], memory: &mut [RoundedTime]) -> Option<(u64, u64)> {
-    let count = list.len();
-    let memory = &mut memory[..count];
-    memory.copy_from_slice(list);
-    let last = count.checked_sub(1 + count / 100)?;
-    let p99 = match last + 1 == count {
-        true => *memory.iter().max()?,
-        false => *memory.select_nth_unstable(last).1,
-    };
-    let (_, median, _) = memory.select_nth_unstable((count - 1) / 2);
-    Some((median.nanos(), p99.nanos()))
+fn percentiles(list: &[RoundedTime]) -> Option<(u64, u64)> {
+    let mut memory = [RoundedTime(0); SHORT];
+    let sorted = &mut memory[..list.len()];
+    sorted.copy_from_slice(list);
+    sorted.sort_unstable();
+    let greatest = sorted.last()?;
+    Some((sorted[(list.len() - 1) / 2].nanos(), greatest.nanos()))
 }
 
-/// Adds a list to a histogram. The times of a long list are counted first.
-fn add(list: &[RoundedTime], histogram: &mut Times) {
-    let bounds = list.iter().min().zip(list.iter().max());
-    let Some((least, greatest)) = bounds.filter(|_| list.len() > SHORT) else {
-        for time in list {
-            histogram.record(time.nanos());
+/// Returns the place with this rank among counted places; the first rank is 0.
+fn at(mut counts: impl Iterator<Item = (usize, u64)>, mut rank: u64) -> Option<usize> {
+    let found = counts.find(|&(_, count)| {
+        let is_here = rank < count;
+        rank = rank.wrapping_sub(count);
+        is_here
+    });
+    found.map(|(place, _)| place)
+}
+
+/// The number of times by rounded time, from the time `first`.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    first: u16,
+    counts: Vec<u64>,
+}
+
+impl Counts {
+    /// Adds the times of a list.
+    fn add(&mut self, list: &[RoundedTime]) {
+        for &time in list {
+            match self
+                .counts
+                .get_mut(usize::from(time.0.wrapping_sub(self.first)))
+            {
+                Some(count) => *count += 1,
+                None => {
+                    self.cover(time.0, time.0);
+                    self.counts[usize::from(time.0 - self.first)] += 1;
+                }
+            }
         }
-        return;
-    };
-    let mut counts = vec![0u32; usize::from(greatest.0 - least.0) + 1];
-    for time in list {
-        counts[usize::from(time.0 - least.0)] += 1;
     }
-    for (place, count) in (least.0..).zip(counts) {
-        if count > 0 {
-            histogram.record_n(RoundedTime(place).nanos(), count.into());
+
+    fn merge(&mut self, other: &Counts) {
+        if let Some(last) = other.counts.len().checked_sub(1) {
+            self.cover(other.first, other.first + last as u16);
+            let counts = &mut self.counts[usize::from(other.first - self.first)..];
+            for (count, other) in counts.iter_mut().zip(&other.counts) {
+                *count += other;
+            }
+        }
+    }
+
+    /// Extends the counts to these times, in steps of a factor of 16.
+    #[inline(never)]
+    fn cover(&mut self, least: u16, greatest: u16) {
+        const STEP: u16 = 64;
+        let least = least / STEP * STEP;
+        if self.counts.is_empty() {
+            self.first = least;
+        }
+        if least < self.first {
+            let new = std::iter::repeat_n(0, usize::from(self.first - least));
+            self.counts.splice(..0, new);
+            self.first = least;
+        }
+        let len = usize::from((greatest - self.first) / STEP * STEP + STEP);
+        if len > self.counts.len() {
+            self.counts.resize(len, 0);
         }
     }
 }

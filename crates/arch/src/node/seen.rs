@@ -4,7 +4,7 @@
 use super::host::Host;
 use super::job::PendingRequest;
 use crate::message::{Answer, Msg};
-use corsair::Context;
+use corsair::{Addr, Context};
 
 impl Host {
     /// Records a call to another instance. Returns the index of its counters.
@@ -24,27 +24,28 @@ impl Host {
         answer: Answer,
         cx: &C,
     ) {
-        let interval = self.model.interval();
-        if interval > 0 {
-            let seen = self.seen.get_or_insert_default();
-            let now = cx.now().as_nanos();
-            let (server, lasted) = (request.server, now.saturating_sub(request.sent));
-            seen.answer(
-                interval,
-                (request.seen_at, server),
-                answer.is_error(),
-                lasted,
-            );
-            seen.keep_span(&self.model, request, now, answer);
+        if self.model.interval() > 0 {
+            self.record_answer(request, answer, cx.now().as_nanos());
         }
     }
 
-    /// Records a message that has arrived. A response is recorded with its request.
+    #[inline(never)]
+    fn record_answer(&mut self, request: &PendingRequest, answer: Answer, now: u64) {
+        let seen = self.seen.get_or_insert_default();
+        seen.answer(
+            self.model.interval(),
+            (request.seen_at, request.server),
+            answer.is_error(),
+            now.saturating_sub(request.sent),
+        );
+        seen.keep_span(&self.model, request, now, answer);
+    }
+
+    /// Records a message that has arrived, and is not a response: a response is recorded with its request.
     #[inline]
-    pub(super) fn see_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
-        if self.model.interval() > 0 && !matches!(message, Msg::GetResponse { .. }) {
+    pub(super) fn see_message(&mut self, message: &Msg, from: Addr, now: u64) {
+        if self.model.interval() > 0 {
             let seen = self.seen.get_or_insert_default();
-            let (now, from) = (cx.now().as_nanos(), cx.envelope().from);
             seen.keep_message(&self.model, now, from, message);
         }
     }

@@ -63,12 +63,15 @@ impl Traffic {
         }
     }
 
-    /// Updates the rates after an interval of `seconds`, and passes each edge that had traffic in it to `each`.
+    /// Updates the rates after an interval of `seconds`, and passes each edge with times to `each`.
     pub(super) fn end_interval(&mut self, seconds: f64, mut each: impl FnMut(&Edge)) {
         let weight = weight(seconds);
         for edge in &mut self.edges {
-            if edge.new.1 > 0 {
+            if !edge.times.is_empty() {
+                edge.times.compact();
+                set_percentiles(&mut edge.state, &edge.times);
                 each(edge);
+                edge.times.clear();
             }
             let (sent, answered, failed) = std::mem::take(&mut edge.new);
             edge.state.rate = smooth(edge.state.rate, sent as f64 / seconds, weight);
@@ -76,8 +79,6 @@ impl Traffic {
             edge.failed = smooth(edge.failed, failed as f64 / seconds, weight);
             // Without answers the quotient is not a number.
             edge.state.errors = (edge.failed / edge.answered).max(0.0);
-            set_percentiles(&mut edge.state, &edge.times);
-            edge.times.clear();
         }
     }
 

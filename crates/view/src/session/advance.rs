@@ -157,7 +157,7 @@ impl<W: World> Session<W> {
 
     /// Returns true if the condition at which the session pauses is met.
     fn is_fulfilled(&mut self) -> bool {
-        let groups = self.sample();
+        let group = self.sample();
         let now = self.world.now().elapsed().as_secs_f64();
         let Some(Goal {
             until: Until::Condition(condition),
@@ -177,17 +177,14 @@ impl<W: World> Session<W> {
                 // An actor that has ended has no number.
                 self.number_of(who, pointer).unwrap_or(f64::NEG_INFINITY)
             }
-            _ => self.measured(&groups, now, &condition.measure),
+            _ => self.measured(group, now, &condition.measure),
         };
         measured > condition.above
     }
 
-    /// Returns the measurements of the group of a condition.
-    fn measured(&mut self, groups: &[GroupSample], now: f64, measure: &Measure) -> f64 {
-        let Some(goal) = &mut self.goal else {
-            return 0.0;
-        };
-        let Some(group) = goal.group.and_then(|group| groups.get(group)) else {
+    /// Returns the value of a condition on a group.
+    fn measured(&mut self, group: Option<GroupSample>, now: f64, measure: &Measure) -> f64 {
+        let Some((goal, group)) = self.goal.as_mut().zip(group) else {
             return 0.0;
         };
         goal.errors += group.errors;
@@ -195,7 +192,7 @@ impl<W: World> Session<W> {
             Measure::Queue { .. } => group.queue as f64,
             Measure::Errors { .. } => goal.errors as f64,
             _ => {
-                goal.second.push_back((now, group.clone()));
+                goal.second.push_back((now, group));
                 while goal.second.front().is_some_and(|(at, _)| now - at > PAST) {
                     goal.second.pop_front();
                 }
