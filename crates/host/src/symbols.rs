@@ -233,12 +233,20 @@ pub unsafe extern "C" fn time(out: *mut time_t) -> time_t {
     now
 }
 
-/// Replaces the C library's `getauxval`. It hides from hosts the clock that can be read without a system call.
+/// The least size of a stack for signals in bytes. A call in a handler may be trapped, which puts a second frame on the
+/// stack. With the largest registers, a frame takes nearly half of `SIGSTKSZ`.
+const SIGNAL_STACK: c_ulong = 64 << 10;
+
+/// Replaces the C library's `getauxval`. It hides from hosts the clock that can be read without a system call, and the
+/// size of the processor's registers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getauxval(kind: c_ulong) -> c_ulong {
     static NEXT: Next = Next::new(c"getauxval");
     if kind == libc::AT_SYSINFO_EHDR && current_thread().is_some() {
         return 0;
+    }
+    if kind == libc::AT_MINSIGSTKSZ {
+        return SIGNAL_STACK;
     }
     // SAFETY: the type is that of the C library's function.
     unsafe { NEXT.get::<unsafe extern "C" fn(c_ulong) -> c_ulong>()(kind) }
