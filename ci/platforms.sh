@@ -25,8 +25,10 @@ check() {
 }
 
 # Crates without code in C and without calls of one system. corsair-host and corsair-host-run are for x86-64 Linux with glibc only.
+# Of the command, all features but `tls`, which needs a C compiler for the target, and `mpi`.
 everywhere=(-p corsair -p corsair-derive -p corsair-serial -p corsair-check -p corsair-hunt -p corsair-observe -p corsair-arch -p corsair-view
-    -p corsair-maelstrom -p corsair-cli --features corsair-cli/ui)
+    -p corsair-maelstrom -p corsair-cli
+    --features corsair-cli/compose,corsair-cli/metrics,corsair-cli/otlp,corsair-cli/rayon,corsair-cli/sonic,corsair-cli/ui)
 
 check aarch64-unknown-linux-gnu "${everywhere[@]}" -p corsair-journal -p corsair-stream
 check aarch64-apple-darwin "${everywhere[@]}" -p corsair-journal -p corsair-stream

@@ -4,8 +4,8 @@ refuses it, and looks for each program in the archives.
 
     ci/release/features.py "source=target/debug/corsair" "static binaries=DIR/corsair" "wheel=VENV/bin/python -m corsair"
 
-An artifact is a column of the table and its command; `source` is a build with the features that are on by default. The
-columns of platforms are compared with what ci/platforms.sh checks.
+An artifact is a column of the table and its command; `source` is a build with the features that are on by default. A cell of
+another platform says "compiles" if ci/platforms.sh checks all features that the row names, and not otherwise.
 """
 
 import os
@@ -35,10 +35,10 @@ PROBES = {
     "live view (`ui`)": ["view no-such-directory"],
     "OTLP, Zipkin, Neo4j": ["-a lamp -d 1 --otlp http://127.0.0.1:9", "-a lamp -d 1 --zipkin http://127.0.0.1:9", "-a lamp -d 1 -n --neo4jurl http://127.0.0.1:9"],
     "Kafka": ["-a lamp -d 1 -k 127.0.0.1:9"],
-    "`compose2arch`": ["compose2arch compose.yaml"],
-    "Prometheus (`metrics`), HTTPS (`tls`), `learn --listen` (`otlp`), `rayon`, `sonic`": [
+    "`compose2arch` (`compose`)": ["compose2arch compose.yaml"],
+    "HTTPS (`tls`)": ["-a lamp -d 1 --otlp https://127.0.0.1:9"],
+    "Prometheus (`metrics`), `learn --listen` (`otlp`), `rayon`, `sonic`": [
         "-a lamp -d 1 --metrics 127.0.0.1:0",
-        "-a lamp -d 1 --otlp https://127.0.0.1:9",
         "learn --listen 192.0.2.1:9",
         "sum --executor rayon",
         "marshal --format sonic",
@@ -68,9 +68,22 @@ def refused(command: str, probe: str, folder: str) -> str | None:
     return done.stdout.strip().splitlines()[-1] if found and done.returncode != 0 else None
 
 
+def platforms(rows: dict[str, dict[str, str]]) -> list[str]:
+    """What the columns of platforms say about features of the command, and ci/platforms.sh does not check."""
+    features = set(re.findall(r"^([a-z]+) = \[", (ROOT / "crates/cli/Cargo.toml").read_text(), re.M))
+    checked = set(re.findall(r"corsair-cli/([a-z]+)", (ROOT / "ci/platforms.sh").read_text()))
+    wrong = []
+    for row, cells in rows.items():
+        named = features & set(re.findall(r"`([a-z]+)`", row))
+        for column in ("Windows", "macOS", "aarch64 Linux"):
+            if named and cells[column] != "no" and (cells[column] == "compiles") != (named <= checked):
+                wrong.append(f"{row}, {column}: the table says '{cells[column]}', and ci/platforms.sh checks {', '.join(sorted(named & checked)) or 'nothing'}")
+    return wrong
+
+
 def main() -> None:
     columns, rows = table("Which artifact has which feature")
-    wrong, count = [], 0
+    wrong, count = platforms(rows), 0
     for argument in sys.argv[1:]:
         column, command = argument.split("=", 1)
         if column not in columns:
