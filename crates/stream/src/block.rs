@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 mod builder;
 mod column;
-mod encoding;
+pub(crate) mod encoding;
 mod spelling;
 mod table;
 mod write;

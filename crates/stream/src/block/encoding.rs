@@ -192,12 +192,14 @@ impl<T: Clone + Default> Cells<T> {
     }
 }
 
-fn put<T: serde::Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
+/// Appends a value.
+pub(crate) fn put<T: serde::Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
     let appended = postcard::to_extend(value, std::mem::take(bytes));
     *bytes = appended.expect("plain data can be written");
 }
 
-fn take<'a, T: serde::Deserialize<'a>>(bytes: &mut &'a [u8]) -> Option<T> {
+/// Reads a value from the beginning of `bytes`, and removes it from there. Returns `None` if the bytes are not a value.
+pub(crate) fn take<'a, T: serde::Deserialize<'a>>(bytes: &mut &'a [u8]) -> Option<T> {
     let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
     *bytes = rest;
     Some(value)

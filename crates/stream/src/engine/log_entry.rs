@@ -3,6 +3,7 @@
 use super::Engine;
 use super::parse::ParsedWrite;
 use crate::batch::Rows;
+use crate::block::encoding::{put, take};
 use crate::block::{Block, Origin};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -41,8 +42,7 @@ impl ParsedWrite {
             order: order.collect(),
         };
         bytes.extend_from_slice(FORMAT);
-        let with_head = postcard::to_extend(&head, std::mem::take(bytes));
-        *bytes = with_head.expect("plain data can be written");
+        put(&head, bytes);
         for (block, _) in &self.blocks {
             block.encode(bytes);
         }
@@ -54,11 +54,9 @@ impl Engine {
     /// was logged take its points.
     pub(super) fn read_entry(&self, bytes: &mut &[u8]) -> Result<ParsedWrite, String> {
         let rest = bytes.strip_prefix(FORMAT);
-        let rest = rest.ok_or("it was written by another version of corsair-stream")?;
+        *bytes = rest.ok_or("it was written by another version of corsair-stream")?;
         let damaged = "its points are not complete";
-        let (head, rest): (Head<'_>, _) =
-            postcard::take_from_bytes(rest).map_err(|_| damaged.to_owned())?;
-        *bytes = rest;
+        let head: Head<'_> = take(bytes).ok_or(damaged)?;
         let routes = self.shared.routes();
         let (database, policy) = (Arc::from(head.database), Arc::from(head.policy));
         let takers = |measurement: Option<&Arc<str>>| {

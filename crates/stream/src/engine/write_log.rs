@@ -264,7 +264,7 @@ fn give(engine: &EngineState, first: u64, group: Vec<Submission>) {
 /// Opens the log of an engine, and starts its threads.
 pub(super) fn start(
     engine: &Weak<EngineState>,
-    journal: Journal,
+    mut journal: Journal,
     durability: Durability,
 ) -> io::Result<WriteLog> {
     let (wake, wakes) = sync_channel(1);
@@ -276,7 +276,6 @@ pub(super) fn start(
         Some(())
     })?;
     let (unsynced, signals) = sync_channel(1);
-    let mut journal = journal;
     if let Durability::Interval(interval) = durability {
         journal = journal.defer_rotation();
         thread("corsair-sync", engine.clone(), move |engine| {
