@@ -1,6 +1,6 @@
 //! Nodes that crash, pause and start again.
 
-use crate::explain::{Cause, Step};
+use crate::step::{Cause, Step};
 use crate::{BUGGIFY, Disk, Fault, FaultPlan};
 use corsair::{Actor, Addr, AddrRange, Context, Event, Flow, Message, Random, Time, Token};
 use std::collections::VecDeque;

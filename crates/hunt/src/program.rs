@@ -1,9 +1,9 @@
 //! Programs of nodes, and one run of them.
 
-use crate::explain::Step;
 use crate::invariant::{Invariant, watched};
 use crate::network::{Choices, network};
 use crate::node::{Coverage, FIRST, Host, Make};
+use crate::step::Step;
 use crate::{FaultPlan, Node, PlanError, Properties, Transmission};
 use corsair::{
     Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, Random, RunError,
