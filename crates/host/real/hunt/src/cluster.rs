@@ -1,7 +1,7 @@
 //! A cluster of `corsair-courier serve` with clients, as a subject of a search for faults.
 
 use crate::clients::{self, Group};
-use crate::faults::{self, LEAST};
+use crate::faults::{self, LEAST, SETUP, ms};
 use crate::nodes::{self, Leave};
 use corsair::Random;
 use corsair_check::{Limits, Verdict, check, smallest_violation, timeline};
@@ -13,8 +13,6 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The milliseconds in which the cluster is formed. The times of a plan count from then on.
-pub const SETUP: u32 = 3_000;
 /// The number of conversations.
 const GROUPS: u64 = 2;
 /// A run counts as a proof if it has this number of operations and of virtual seconds, and enough faults.
@@ -83,10 +81,6 @@ impl Violation {
             ..Violation::default()
         }
     }
-}
-
-pub const fn ms(count: u32) -> Duration {
-    Duration::from_millis(count as u64)
 }
 
 impl Cluster {

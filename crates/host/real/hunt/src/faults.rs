@@ -1,15 +1,20 @@
 //! The faults of a plan, on real programs.
 
-use crate::cluster::{SETUP, ms};
 use corsair::Random;
 use corsair_host::{Disk, Fault, HostId, Sim};
 use corsair_hunt::{Fault as Planned, FaultPlan, Nodes};
 use std::time::Duration;
 
+/// The milliseconds in which the cluster is formed. The times of a plan count from then on.
+pub const SETUP: u32 = 3_000;
 /// The least number of faults of a run.
 pub const LEAST: usize = 5;
 /// The interval in which the supervisor starts programs that have ended.
 const SUPERVISOR: u32 = 500;
+
+pub const fn ms(count: u32) -> Duration {
+    Duration::from_millis(count as u64)
+}
 
 /// Returns a disk without faults.
 pub fn healthy() -> Disk {
