@@ -28,10 +28,7 @@ pub fn draw(machines: &Machines) -> Result<String, Box<dyn Error>> {
             .margin_right(NAMES + 20)
             .x_label_area_size(44)
             .y_label_area_size(60)
-            .build_cartesian_2d(
-                (0.9..most * 1.2).log_scale(),
-                (LEAST..most * 1.2).log_scale(),
-            )?;
+            .build_cartesian_2d((0.9..most).log_scale(), (LEAST..most).log_scale())?;
         mesh(&mut chart)
             .x_desc("cores")
             .y_desc("times as fast as one core")

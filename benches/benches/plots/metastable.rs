@@ -79,12 +79,7 @@ pub fn draw() -> Result<String, Box<dyn Error>> {
         let failing = [&*without.failing, &*with.failing];
         panel(&above, "requests that fail, per cent", 105.0, failing)?;
         let attempts = [&*without.attempts, &*with.attempts];
-        panel(
-            &below,
-            "attempts a second that are ever answered",
-            most,
-            attempts,
-        )
+        panel(&below, "answered attempts a second", most, attempts)
     });
     Ok(drawn?)
 }
