@@ -224,7 +224,13 @@ impl Live {
         } else if !watch {
             model.watched.store(0, Ordering::Relaxed);
         }
-        let traces = watch || model.recorder.wants_flows();
+        self.record(watch);
+    }
+
+    /// Starts or stops recording spans and messages, while calls are still counted. The most recent ones are kept.
+    pub fn record(&mut self, record: bool) {
+        let model = self.model();
+        let traces = record || model.recorder.wants_flows();
         model.traces.store(traces, Ordering::Relaxed);
         self.held.simulation.set_traces(traces);
     }
@@ -245,20 +251,19 @@ impl Live {
     pub fn recent(&mut self, instance: u32, mut each: impl FnMut(u32, Recent<'_>)) {
         let interval = self.model().interval();
         self.look(instance, |node, _| {
-            for (to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
+            for calls in node.seen().into_iter().flat_map(|seen| &seen.calls) {
                 if calls.interval == interval {
-                    each(*to, calls.recent());
+                    each(calls.to, calls.recent());
                 }
             }
         });
     }
 
     /// Calls `each` with all recorded calls of an instance, by called instance.
-    pub fn calls(&mut self, instance: u32, mut each: impl FnMut(u32, &Calls)) {
+    pub fn calls(&mut self, instance: u32, each: impl FnMut(&Calls)) {
         self.look(instance, |node, _| {
-            for (to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
-                each(*to, calls);
-            }
+            let seen = node.seen().into_iter();
+            seen.flat_map(|seen| &seen.calls).for_each(each);
         });
     }
 

@@ -324,6 +324,10 @@ impl World for Services {
         self.before.fill(None);
     }
 
+    fn record(&mut self, record: bool) {
+        self.live.record(record);
+    }
+
     fn sample(&mut self) -> Sample {
         let now = self.live.now();
         let passed = now.since(self.sampled_at);

@@ -74,6 +74,9 @@ pub trait World: Send {
     /// Starts or stops recording for [`World::sample`].
     fn watch(&mut self, watch: bool);
 
+    /// While the world is watched: starts or stops recording single messages, which a sample does not need.
+    fn record(&mut self, _: bool) {}
+
     /// Returns what has happened since the last sample, and the current state.
     fn sample(&mut self) -> Sample;
 

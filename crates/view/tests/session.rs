@@ -41,12 +41,20 @@ fn netflix_with_room(workers: usize, room: &ExtraCapacity) -> Result<Services, S
 
 /// An entry point with 200 requests a second, and two instances with a slot each.
 fn two() -> Services {
+    two_for(4)
+}
+
+fn two_for(seconds: u64) -> Services {
     let text = r#"{"arch": "x", "load": {"www": {"rate": 200}}, "services": [
         {"name": "www", "package": "denominator", "regions": 0, "count": 0, "dependencies": ["web"]},
         {"name": "web", "package": "store", "regions": 1, "count": 2, "concurrency": 1,
          "service_time": "2ms"}]}"#;
     let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
-    Services::new(&config(1), topology, &plan()).unwrap()
+    let plan = Plan {
+        duration: Duration::from_secs(seconds),
+        ..Plan::default()
+    };
+    Services::new(&config(1), topology, &plan).unwrap()
 }
 
 fn pirates(workers: usize) -> Pirates<()> {
@@ -541,6 +549,33 @@ fn what_was_watched_is_in_frames_series_edges_and_traces() {
         assert!(!edge["histogram"].as_array().unwrap().is_empty());
         let found = look(handle, json!({ "find": "login0" }));
         assert!(found.as_array().unwrap().len() > 3);
+    });
+}
+
+// A run that is too fast to be looked at records messages only at the end of each slice.
+#[test]
+fn after_a_fast_run_the_last_requests_and_messages_are_known() {
+    session(held(two_for(10_000)), |handle| {
+        let _watching = handle.watch();
+        run_until(handle, 9_000_000);
+        let nodes = handle.scene().nodes.clone();
+        let [www, web] = ["denominator", "store"].map(|package| {
+            let found = nodes.iter().find(|node| node.package == package);
+            found.unwrap().name.clone()
+        });
+        let requests = look(handle, json!({ "requests": www }));
+        let requests = requests.as_array().unwrap();
+        assert_eq!(requests.len(), 32, "{requests:?}");
+        for request in requests {
+            assert!(request["received"].as_f64() > Some(8_999.0), "{request}");
+            let spans = look(handle, json!({ "trace": request["trace"] }));
+            assert_eq!(spans[0]["span"], request["span"]);
+        }
+        let details = look(handle, json!({ "actor": web }));
+        let messages = details["messages"].as_array().unwrap();
+        assert_eq!(messages.len(), 16, "{details}");
+        let of_load = (messages.iter()).filter(|message| message["at"].as_f64() > Some(8_999e9));
+        assert!(of_load.count() > 8, "{details}");
     });
 }
 

@@ -11,21 +11,20 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The recorded history of an instance while it is watched.
+/// The recorded history of an instance while it is watched. What each call needs comes first, in few cache lines.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub(crate) struct InstanceHistory {
     /// The calls to each called instance, in the order of the first call, and an index by instance.
-    pub(crate) calls: Vec<(u32, Calls)>,
-    places: FxHashMap<u32, u32>,
-    /// The last index by the low bits of the called instance, which saves most look-ups.
-    near: [u32; 32],
-    /// The interval in which the last span or message was recorded.
-    interval: u32,
+    pub(crate) calls: Vec<Calls>,
     /// The period in which `spans` and `messages` were recorded; see [`Model::period`].
     pub(crate) period: u32,
-    pub(crate) spans: RecentRing<SpanSeen, SPANS>,
     /// Received messages that are not responses: time, sender and contents. Responses are in `spans`.
     pub(crate) messages: RecentRing<(u64, Addr, Msg), MESSAGES>,
+    pub(crate) spans: RecentRing<SpanSeen, SPANS>,
+    /// The last index by the low bits of the called instance, which saves most look-ups.
+    near: [u32; 32],
+    places: FxHashMap<u32, u32>,
 }
 
 /// The number of recent answers and messages stored for an instance. A small number saves memory traffic, because every
@@ -79,7 +78,7 @@ impl InstanceHistory {
     pub(crate) fn count_sent(&mut self, interval: u32, to: u32) -> u32 {
         let near = self.near[to as usize % self.near.len()];
         match self.calls.get_mut(near as usize) {
-            Some((known, calls)) if *known == to && calls.interval == interval => {
+            Some(calls) if calls.to == to && calls.interval == interval => {
                 calls.sent += 1;
                 near
             }
@@ -90,7 +89,7 @@ impl InstanceHistory {
     #[inline(never)]
     fn find_and_count(&mut self, interval: u32, to: u32) -> u32 {
         let place = self.place_of(to);
-        let calls = &mut self.calls[place as usize].1;
+        let calls = &mut self.calls[place as usize];
         calls.enter(interval);
         calls.sent += 1;
         place
@@ -107,7 +106,7 @@ impl InstanceHistory {
         lasted: u64,
     ) {
         match self.calls.get_mut(place as usize) {
-            Some((known, calls)) if *known == to && calls.interval == interval => {
+            Some(calls) if calls.to == to && calls.interval == interval => {
                 calls.answer(is_error, lasted);
             }
             _ => self.find_and_answer(interval, to, is_error, lasted),
@@ -117,7 +116,7 @@ impl InstanceHistory {
     #[inline(never)]
     fn find_and_answer(&mut self, interval: u32, to: u32, is_error: bool, lasted: u64) {
         let place = self.place_of(to);
-        let calls = &mut self.calls[place as usize].1;
+        let calls = &mut self.calls[place as usize];
         calls.enter(interval);
         calls.answer(is_error, lasted);
     }
@@ -126,10 +125,13 @@ impl InstanceHistory {
     fn place_of(&mut self, to: u32) -> u32 {
         let number = self.near.len();
         let near = &mut self.near[to as usize % number];
-        let is_near = |calls: &(u32, Calls)| calls.0 == to;
+        let is_near = |calls: &Calls| calls.to == to;
         if !self.calls.get(*near as usize).is_some_and(is_near) {
             *near = *self.places.entry(to).or_insert_with(|| {
-                self.calls.push((to, Calls::default()));
+                self.calls.push(Calls {
+                    to,
+                    ..Calls::default()
+                });
                 self.calls.len() as u32 - 1
             });
         }
@@ -145,8 +147,8 @@ impl InstanceHistory {
         now: u64,
         answer: Answer,
     ) {
-        if self.interval != model.interval() {
-            self.enter_interval(model);
+        if self.period != model.period() {
+            self.enter_period(model);
         }
         let PendingRequest {
             ref job,
@@ -170,47 +172,40 @@ impl InstanceHistory {
     /// Records a received message that is not a response.
     #[inline(never)]
     pub(crate) fn keep_message(&mut self, model: &Model, now: u64, from: Addr, message: &Msg) {
-        if self.interval != model.interval() {
-            return self.enter_and_keep_message(model, now, from, message);
+        if self.period != model.period() {
+            self.enter_period(model);
         }
-        self.messages.push((now, from, *message));
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn enter_and_keep_message(&mut self, model: &Model, now: u64, from: Addr, message: &Msg) {
-        self.enter_interval(model);
         self.messages.push((now, from, *message));
     }
 
     /// Forgets the spans and messages of earlier periods, because those between the periods are missing.
     #[cold]
     #[inline(never)]
-    fn enter_interval(&mut self, model: &Model) {
-        self.interval = model.interval();
-        if self.period != model.period() {
-            self.period = model.period();
-            self.spans.clear();
-            self.messages.clear();
-        }
+    fn enter_period(&mut self, model: &Model) {
+        self.period = model.period();
+        self.spans.clear();
+        self.messages.clear();
     }
 }
 
-/// Calls of one instance to another while it was watched.
+/// Calls of one instance to another while it was watched. What each call needs is in one cache line.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub struct Calls {
+    /// The called instance.
+    pub to: u32,
+    pub(super) interval: u32,
     /// Requests and values sent.
     pub sent: u64,
     /// The number of answered requests, including errors.
     pub answered: u64,
     /// Answers that were errors.
     pub errors: u64,
-    /// The response times before the current interval, and within the current interval.
-    earlier: ResponseTimes,
+    /// The response times within the current interval.
     recent: ResponseTimes,
-    pub(super) interval: u32,
-    /// The counts at the start of the interval.
+    /// The counts at the start of the interval, and the response times before it.
     before: [u64; 3],
+    earlier: ResponseTimes,
 }
 
 /// Calls within the current interval.
@@ -403,7 +398,7 @@ mod tests {
         }
         let counts = |calls: &Calls| [calls.sent, calls.answered, calls.errors];
         let all: Vec<_> = (seen.calls.iter())
-            .map(|(to, calls)| (*to, counts(calls), calls.recent().sent))
+            .map(|calls| (calls.to, counts(calls), calls.recent().sent))
             .collect();
         // The last calls to instance 3 were in the first interval.
         assert_eq!(
@@ -411,7 +406,7 @@ mod tests {
             [(7, [4, 8, 4], 2), (3, [1, 2, 1], 1), (39, [2, 4, 2], 2)]
         );
         let mut times = Times::default();
-        seen.calls[0].1.add_times(&mut times);
+        seen.calls[0].add_times(&mut times);
         assert_eq!(times.len(), 8);
     }
 }

@@ -16,6 +16,7 @@ use std::borrow::Cow;
 /// assert!(p99.abs_diff(990_000_000) <= 990_000_000 / 32);
 /// ```
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct ResponseTimes {
     list: Vec<RoundedTime>,
     counted: Counts,

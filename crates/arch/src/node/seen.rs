@@ -5,6 +5,7 @@ use super::host::Host;
 use super::job::PendingRequest;
 use crate::message::{Answer, Msg};
 use corsair::{Addr, Context};
+use std::sync::atomic::Ordering;
 
 impl Host {
     /// Records a call to another instance. Returns the index of its counters.
@@ -38,13 +39,15 @@ impl Host {
             answer.is_error(),
             now.saturating_sub(request.sent),
         );
-        seen.keep_span(&self.model, request, now, answer);
+        if self.model.traces.load(Ordering::Relaxed) {
+            seen.keep_span(&self.model, request, now, answer);
+        }
     }
 
     /// Records a message that has arrived, and is not a response: a response is recorded with its request.
     #[inline]
     pub(super) fn see_message(&mut self, message: &Msg, from: Addr, now: u64) {
-        if self.model.interval() > 0 {
+        if self.model.interval() > 0 && self.model.traces.load(Ordering::Relaxed) {
             let seen = self.seen.get_or_insert_default();
             seen.keep_message(&self.model, now, from, message);
         }

@@ -188,7 +188,7 @@ fn calls_spans_and_messages_are_remembered_while_watched() {
     live.simulation().run_until(millis(500));
     let counts = |live: &mut Live| {
         let (mut sent, mut recent) = (0, 0);
-        live.calls(0, |_, calls| sent += calls.sent);
+        live.calls(0, |calls| sent += calls.sent);
         live.recent(0, |_, calls| recent += calls.sent);
         (sent, recent)
     };
@@ -200,7 +200,7 @@ fn calls_spans_and_messages_are_remembered_while_watched() {
     live.simulation().run_until(millis(2000));
     assert_eq!(counts(&mut live), (150, 50));
     let mut times = corsair_arch::live::Times::default();
-    live.calls(0, |_, calls| calls.add_times(&mut times));
+    live.calls(0, |calls| calls.add_times(&mut times));
     // A millisecond for each trip and one of work.
     let median = times.quantile(0.5).unwrap();
     assert!((2_900_000..3_200_000).contains(&median), "{median}");

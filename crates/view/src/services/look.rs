@@ -83,8 +83,8 @@ impl Services {
         let (mut sent, mut answered, mut errors) = (0, 0, 0);
         let mut times = Times::default();
         for caller in callers {
-            self.live.calls(caller, |node, calls| {
-                if called.binary_search(&node).is_ok() {
+            self.live.calls(caller, |calls| {
+                if called.binary_search(&calls.to).is_ok() {
                     sent += calls.sent;
                     answered += calls.answered;
                     errors += calls.errors;
