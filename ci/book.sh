@@ -60,7 +60,7 @@ step_build() {
     cp ci/twin/README.md "$book/twin.md"
     cp ci/twin/data/results.svg "$book/source/src/architecture/"
     cp -r "$book/pictures/." "$book/source/src/"
-    [ -x "$target/debug/corsair" ] || programs
+    programs
     ci/book/reference.py --programs "$target/debug" --to "$book/source/src/reference"
     mdbook build "$book/source" --dest-dir "$book/html"
 }
