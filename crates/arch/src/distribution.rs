@@ -7,21 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// A distribution of durations: a [`corsair::Distribution`] in nanoseconds, in the format of definitions.
+/// A distribution of durations.
 ///
 /// A plain time (`"2ms"`) is a constant; every other distribution is an object with one key. Only `normal` can give
 /// times below zero, and they become zero.
-///
-/// ```
-/// use corsair_arch::Distribution;
-///
-/// let work: Distribution = serde_json::from_str(r#"{"exponential": "2ms"}"#)?;
-/// let sampler = work.sampler();
-/// let mut random = corsair::Random::new(7);
-/// let mean = (0..10_000).map(|_| sampler.sample(|| random.bits())).sum::<u64>() / 10_000;
-/// assert!((1_950_000..2_050_000).contains(&mean));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -111,6 +100,17 @@ impl Distribution {
     }
 
     /// Returns a sampler of the distribution. The sampler of an invalid distribution returns zeros.
+    ///
+    /// ```
+    /// use corsair_arch::Distribution;
+    ///
+    /// let work: Distribution = serde_json::from_str(r#"{"exponential": "2ms"}"#)?;
+    /// let sampler = work.sampler();
+    /// let mut random = corsair::Random::new(7);
+    /// let mean = (0..10_000).map(|_| sampler.sample(|| random.bits())).sum::<u64>() / 10_000;
+    /// assert!((1_950_000..2_050_000).contains(&mean));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn sampler(&self) -> Sampler {
         self.nanoseconds().map_or(Sampler::constant(0), Sampler)
     }
