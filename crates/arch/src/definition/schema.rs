@@ -115,7 +115,10 @@ fn every_field_has_a_description_an_example_and_a_default() {
 // An editor shows the descriptions, and the book makes a page of them.
 #[test]
 fn descriptions_are_for_readers_of_json() {
-    for line in schema().lines().filter(|line| line.contains("\"description\":")) {
+    for line in schema()
+        .lines()
+        .filter(|line| line.contains("\"description\":"))
+    {
         let is_rust = ["```", "[`", "::"].iter().any(|mark| line.contains(mark));
         assert!(!is_rust, "{line}");
     }
