@@ -150,12 +150,13 @@ impl<P: Program> Subject for Guarded<P> {
 mod tests {
     use super::*;
     use crate::{Fault, Input, Machine, Node};
-    use corsair::{Context, Message};
+    use corsair::{Context, Message, Random};
 
     /// Nodes that count the messages of their left neighbour.
     struct Counts;
 
     #[derive(Clone, Message)]
+    #[message(duplicate)]
     struct Tick;
 
     #[derive(Default)]
@@ -246,5 +247,27 @@ mod tests {
             (plain.digest, plain.events),
             (guarded.digest, guarded.events)
         );
+    }
+
+    #[test]
+    fn a_branch_is_the_same_until_its_time() {
+        let subject = Arc::new(Counts);
+        let mut random = Random::new(5);
+        let mut differ = 0;
+        for seed in 0..20 {
+            let plan = subject.draw(&mut random);
+            let at = 100 + random.below(200);
+            let branch = plan.branch(&mut random, at, 9, false);
+            branch.check(9).unwrap();
+            let steps = |plan: &FaultPlan| subject.trace(seed, plan).unwrap().steps;
+            let until = |mut steps: Vec<crate::Step>| {
+                steps.retain(|step| step.at < u64::from(at) * 1_000_000);
+                steps
+            };
+            let [old, new] = [steps(&plan), steps(&branch)];
+            differ += usize::from(old != new);
+            assert_eq!(until(old), until(new), "{plan:?} at {at}: {branch:?}");
+        }
+        assert!(differ > 10, "{differ}");
     }
 }

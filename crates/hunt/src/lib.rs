@@ -31,7 +31,7 @@ pub use explain::{Explanation, MOST_STEPS, explain};
 pub use fault::{Fault, Nodes};
 pub use guarded::Guarded;
 pub use network::PlanLinks;
-pub use node::{Input, Machine, Node};
+pub use node::{Change, Input, Machine, Node};
 pub use plan::{Absence, FaultPlan, PlanError, Transmission};
 pub use program::{HuntError, Observer, Program, RunResult, Subject, Trace};
 pub use properties::{BUGGIFY, Properties, Property};

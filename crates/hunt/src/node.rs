@@ -126,6 +126,16 @@ pub(crate) struct Coverage {
     states: Vec<AtomicU64>,
     bits: Vec<AtomicU64>,
     events: AtomicU64,
+    changes: Mutex<Vec<Change>>,
+}
+
+/// A change of a node's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// The time in milliseconds.
+    pub at: u32,
+    /// A hash of the states before and after the change.
+    pub kind: u16,
 }
 
 /// Size of the coverage map, in bits.
@@ -138,6 +148,7 @@ impl Coverage {
             states: (0..nodes).map(|_| AtomicU64::new(0)).collect(),
             bits: (0..STATES / 64).map(|_| AtomicU64::new(0)).collect(),
             events: AtomicU64::new(0),
+            changes: Mutex::default(),
         }
     }
 
@@ -146,16 +157,34 @@ impl Coverage {
         self.events.load(Ordering::Relaxed)
     }
 
-    fn set(&self, node: u32, state: u64) {
-        if self.states[node as usize].swap(state, Ordering::Relaxed) == state {
+    fn set(&self, node: u32, state: u64, now: Time) {
+        let before = self.states[node as usize].swap(state, Ordering::Relaxed);
+        if before == state {
             return;
         }
+        let mut hasher = DefaultHasher::new();
+        (before, state).hash(&mut hasher);
+        let change = Change {
+            at: milliseconds(now) as u32,
+            kind: (hasher.finish() % STATES) as u16,
+        };
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.push(change);
+        drop(changes);
         let mut hasher = DefaultHasher::new();
         for state in &self.states {
             state.load(Ordering::Relaxed).hash(&mut hasher);
         }
         let bit = hasher.finish() % STATES;
         self.bits[(bit / 64) as usize].fetch_or(1 << (bit % 64), Ordering::Relaxed);
+    }
+
+    /// Returns the changes of the nodes' states in order.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = changes.clone();
+        changes.sort_unstable();
+        changes
     }
 
     pub(crate) fn words(&self) -> Vec<u64> {
@@ -274,11 +303,11 @@ impl<M: Message, N: Node<M>> Host<M, N> {
     }
 
     /// Ends the node's life. Its timers and waiting events are lost.
-    fn stop(&mut self) {
+    fn stop(&mut self, now: Time) {
         self.node = None;
         self.waiting.clear();
         self.machine.life = (self.machine.life + 1) & 0x3fff;
-        self.coverage.set(self.machine.index, u64::MAX);
+        self.coverage.set(self.machine.index, u64::MAX, now);
     }
 
     /// Handles a timer of the plan.
@@ -286,7 +315,7 @@ impl<M: Message, N: Node<M>> Host<M, N> {
         let before = self.describe();
         match token & !0xffff {
             CRASH if self.node.is_some() => {
-                self.stop();
+                self.stop(cx.now());
                 let mut random = Random::new(cx.random());
                 self.machine.disk.crash(&mut random);
                 if let Some(Fault::Crash {
@@ -297,7 +326,7 @@ impl<M: Message, N: Node<M>> Host<M, N> {
                 }
                 self.note(Some(Cause::Crash), before, cx);
             }
-            LEAVE if self.node.is_some() => self.stop(),
+            LEAVE if self.node.is_some() => self.stop(cx.now()),
             START if self.node.is_none() && !self.is_down(milliseconds(cx.now())) => {
                 self.boot(cx);
                 self.note(Some(Cause::Restart), before, cx);
@@ -370,7 +399,7 @@ impl<M: Message, N: Node<M>> Host<M, N> {
             node.on(input, cx, &mut self.machine);
             let state = node.state().wrapping_add(1);
             self.coverage.events.fetch_add(1, Ordering::Relaxed);
-            self.coverage.set(self.machine.index, state);
+            self.coverage.set(self.machine.index, state, cx.now());
             self.note(cause, before, cx);
         }
     }

@@ -134,6 +134,34 @@ impl FaultPlan {
         plan
     }
 
+    /// Returns a plan with the same faults until a time, from which other faults are drawn that happen in turn. A run is
+    /// the same until then. Faults that have begun end at that time, or last as long as before.
+    pub(crate) fn branch(
+        &self,
+        random: &mut Random,
+        at: u32,
+        nodes: u32,
+        loses_disks: bool,
+    ) -> FaultPlan {
+        let mut plan = self.clone();
+        let spans = |fault: &Fault| fault.span().unwrap_or_default();
+        plan.faults
+            .retain(|fault| spans(fault).start < at.into() || fault.span().is_none());
+        if random.below(4) > 0 {
+            for fault in &mut plan.faults {
+                let span = spans(fault);
+                fault.set_span(span.start as u32..at.min(span.end as u32));
+            }
+        }
+        plan.faults.extend(swarm::in_turn(
+            random,
+            nodes,
+            at..plan.faults_until(),
+            loses_disks,
+        ));
+        plan
+    }
+
     /// Returns the end of the run.
     pub(crate) fn end(&self) -> u32 {
         self.until.unwrap_or(self.time)

@@ -4,7 +4,7 @@ use crate::invariant::{Invariant, watched};
 use crate::network::{Choices, network};
 use crate::node::{Coverage, FIRST, Host, Make};
 use crate::step::Step;
-use crate::{FaultPlan, Node, PlanError, Properties, Transmission};
+use crate::{Change, FaultPlan, Node, PlanError, Properties, Transmission};
 use corsair::{
     Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, Random, RunError,
     Scenario, Spawn, Time, measure,
@@ -67,6 +67,8 @@ pub struct RunResult {
     pub events: u64,
     /// The joint states that the nodes have reached, as bits of their hashes.
     pub coverage: Vec<u64>,
+    /// The changes of the nodes' states, in order: other runs branch there.
+    pub changes: Vec<Change>,
 }
 
 /// A run with its steps.
@@ -248,6 +250,7 @@ pub(crate) fn run<P: Program>(
                 digest: 0,
                 events: coverage.events(),
                 coverage: coverage.words(),
+                changes: coverage.changes(),
             });
         }
         Err(source) => {
@@ -267,6 +270,7 @@ pub(crate) fn run<P: Program>(
         digest: report.digest.unwrap_or(0),
         events: coverage.events(),
         coverage: coverage.words(),
+        changes: coverage.changes(),
     })
 }
 

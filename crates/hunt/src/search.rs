@@ -1,8 +1,9 @@
 //! The search for a violated property.
 
 use crate::node::STATES;
-use crate::{FaultPlan, HuntError, Properties, RunResult, Subject};
+use crate::{Change, FaultPlan, HuntError, Properties, RunResult, Subject};
 use corsair::Random;
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -92,6 +93,7 @@ pub fn hunt_with(
     };
     let mut random = Random::new(hunt.seed ^ part);
     let mut covered = vec![0; (STATES / 64) as usize];
+    let (mut past, mut new) = (Past::new(), Vec::new());
     let mut hunted = Hunted {
         runs: 0,
         failure: None,
@@ -106,10 +108,7 @@ pub fn hunt_with(
     };
     while hunted.runs < hunt.runs && deadline.is_none_or(|end| Instant::now() < end) {
         let left = usize::try_from(hunt.runs - hunted.runs).unwrap_or(usize::MAX);
-        let draw = |_| {
-            let seed = random.bits() >> 12;
-            (seed, subject.draw(&mut Random::new(seed)))
-        };
+        let draw = |_| past.draw(subject, &mut random);
         let count = if threads == 1 { 1 } else { GENERATION };
         let candidates: Vec<(u64, FaultPlan)> = (0..left.min(count)).map(draw).collect();
         let results = run_all(subject, &candidates, threads);
@@ -117,6 +116,7 @@ pub fn hunt_with(
             let result = result?;
             hunted.runs += 1;
             hunted.properties.merge(&result.properties);
+            let before = hunted.covered;
             hunted.covered = cover(&mut covered, &result.coverage);
             if let Some(property) = result.properties.violated().first() {
                 hunted.failure = Some(Failure {
@@ -127,10 +127,93 @@ pub fn hunt_with(
                 });
                 return Ok(hunted);
             }
+            let is_kept = hunted.covered > before || hunted.runs.is_multiple_of(OTHERS);
+            let changes = result.changes;
+            new.push((
+                PastRun {
+                    seed,
+                    plan,
+                    changes,
+                },
+                is_kept,
+            ));
+            // The choice of runs does not depend on the number of threads.
+            if hunted.runs.is_multiple_of(GENERATION as u64) {
+                new.drain(..)
+                    .for_each(|(run, is_kept)| past.add(run, is_kept));
+            }
         }
         progress(&hunted);
     }
     Ok(hunted)
+}
+
+/// The maximum number of runs from which others branch.
+const MOST_PAST: usize = 64;
+/// One of this number of runs is kept even if it reached no new state.
+const OTHERS: u64 = 8;
+/// A run branches at the rarest of this number of changes.
+const LOTS: u32 = 16;
+
+/// The runs from which others branch.
+struct Past {
+    runs: VecDeque<PastRun>,
+    /// The number of changes of each kind in all runs.
+    counts: Vec<u64>,
+}
+
+struct PastRun {
+    seed: u64,
+    plan: FaultPlan,
+    /// The changes while there may be faults.
+    changes: Vec<Change>,
+}
+
+impl Past {
+    fn new() -> Past {
+        Past {
+            runs: VecDeque::new(),
+            counts: vec![0; STATES as usize],
+        }
+    }
+
+    fn add(&mut self, mut run: PastRun, is_kept: bool) {
+        let until = run.plan.faults_until();
+        run.changes.retain(|change| change.at < until);
+        for change in &run.changes {
+            self.counts[usize::from(change.kind)] += 1;
+        }
+        if is_kept && !run.changes.is_empty() {
+            self.runs.push_back(run);
+            if self.runs.len() > MOST_PAST {
+                self.runs.pop_front();
+            }
+        }
+    }
+
+    /// Draws a run: anew, or one that differs from an earlier run from the moment at which a node changed its state. Some
+    /// bugs need a fault in the millisecond in which a leader was elected.
+    fn draw(&self, subject: &dyn Subject, random: &mut Random) -> (u64, FaultPlan) {
+        let seed = random.bits() >> 12;
+        let mut random = Random::new(seed);
+        if self.runs.is_empty() || random.below(2) == 0 {
+            return (seed, subject.draw(&mut random));
+        }
+        let past = &self.runs[random.below(self.runs.len() as u32) as usize];
+        let mut lot = || past.changes[random.below(past.changes.len() as u32) as usize];
+        let first = lot();
+        let rarest = (1..LOTS).map(|_| lot()).fold(first, |rarest, other| {
+            let count = |change: Change| self.counts[usize::from(change.kind)];
+            if count(other) < count(rarest) {
+                other
+            } else {
+                rarest
+            }
+        });
+        let (nodes, loses) = (subject.nodes(), subject.loses_disks());
+        let plan = past.plan.branch(&mut random, rarest.at, nodes, loses);
+        (past.seed, plan)
+    }
 }
 
 /// Adds the states of a run, and returns the total number of covered states.

@@ -2,6 +2,7 @@
 
 use crate::{Fault, Nodes};
 use corsair::Random;
+use std::ops::Range;
 
 /// Draws the faults of a run with random strengths (swarm testing: Groce et al., ISSTA 2012). In a quarter of
 /// the runs the faults happen in turn; in the others they overlap.
@@ -17,6 +18,24 @@ pub(crate) fn draw(random: &mut Random, nodes: u32, until: u32, loses: bool) -> 
         0 => swarm.in_turn(),
         _ => swarm.overlapping(),
     }
+    swarm.faults
+}
+
+/// Draws faults that happen in turn, the first of them at the start of the interval.
+pub(crate) fn in_turn(
+    random: &mut Random,
+    nodes: u32,
+    during: Range<u32>,
+    loses: bool,
+) -> Vec<Fault> {
+    let mut swarm = Swarm {
+        random,
+        nodes,
+        until: during.end,
+        loses,
+        faults: Vec::new(),
+    };
+    swarm.turns(Some(during.start));
     swarm.faults
 }
 
@@ -96,17 +115,22 @@ impl Swarm<'_> {
     /// Draws faults that happen one after the other, so that most nodes reach each other at any time: a new majority does
     /// what contradicts an earlier one.
     fn in_turn(&mut self) {
-        let until = self.until;
         for draw in [Swarm::loss, Swarm::late] {
             if self.random.below(4) == 0 {
                 let fault = draw(self);
                 self.faults.push(fault);
             }
         }
+        self.turns(None);
+    }
+
+    /// Draws faults one after the other, from a time on.
+    fn turns(&mut self, from: Option<u32>) {
+        let until = self.until;
         let [crashes, delays, pauses, gaps] = [2, 4, 4, 2].map(|rare| self.random.below(rare) == 0);
         // Short intervals are as likely as long ones.
         let length = (until >> (1 + self.random.below(7))).max(2);
-        let mut from = self.random.below(length);
+        let mut from = from.unwrap_or_else(|| self.random.below(length));
         for _ in 0..MOST_TURNS {
             let next = (from + length / 2 + self.random.below(length)).min(until);
             if from >= next {

@@ -238,6 +238,7 @@ impl Subject for Cluster {
             digest,
             events: answer.calls,
             coverage: Vec::new(),
+            changes: Vec::new(),
         })
     }
 
