@@ -191,8 +191,8 @@ impl Past {
         }
     }
 
-    /// Draws a run: anew, or one that differs from an earlier run from the moment at which a node changed its state. Some
-    /// bugs need a fault in the millisecond in which a leader was elected.
+    /// Draws a new run, or one that equals an earlier run until a node changes its state. Some bugs need a fault in the
+    /// millisecond in which a leader is elected.
     fn draw(&self, subject: &dyn Subject, random: &mut Random) -> (u64, FaultPlan) {
         let seed = random.bits() >> 12;
         let mut random = Random::new(seed);
