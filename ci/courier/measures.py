@@ -45,9 +45,12 @@ def rate(measured):
 async def post(nodes, path, token, acknowledged, number):
     """Posts one message after another, and notes the times of the answers."""
     client = Client(nodes, number)
-    for turn in range(sys.maxsize):
-        await client.until_done("POST", path, {"text": "ahoy"}, token, f"{number}-{turn}")
-        acknowledged.append(time.monotonic())
+    try:
+        for turn in range(sys.maxsize):
+            await client.until_done("POST", path, {"text": "ahoy"}, token, f"{number}-{turn}")
+            acknowledged.append(time.monotonic())
+    finally:
+        await client.close()
 
 
 async def leader(program, directory, nodes, asked):
