@@ -20,10 +20,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// frames. The graph shows rates since the sample before, so that a longer time would show traffic from before a fault.
 const BETWEEN_SAMPLES: (f64, f64) = (0.05, 0.5);
 
-/// The number of samples in a slice at full speed, if that is fewer than [`BETWEEN_SAMPLES`] gives. A curve has its
-/// [`SHOWN`] points nevertheless.
-const SAMPLES: u32 = 2;
-
 /// The part of a slice at full speed in which single messages are recorded, and its shortest virtual time. It is the end
 /// of the slice, because nobody can look before. In an eighth of a slice, about 1 ms, an instance handles tens of
 /// messages; in a second most requests are answered.
@@ -127,14 +123,10 @@ impl<W: World> Session<W> {
         let target = end.map_or(target, |end| target.min(end));
         if target > now {
             let began = Instant::now();
-            let recorded = (self.pace.slice / RECORDED.0).max(RECORDED.1);
-            let unseen = target.since(now).saturating_sub(recorded);
-            if self.is_watched && self.pace.factor.is_none() && !unseen.is_zero() {
-                self.world.record(false);
-                self.run_sampled(now.after(unseen));
-                self.world.record(true);
+            if self.is_watched && self.pace.factor.is_none() {
+                self.run_unseen(target);
             }
-            self.run_sampled(target);
+            self.run_sampled(target, BETWEEN_SAMPLES.1);
             self.pace.took(target.since(now), began.elapsed());
         }
         if self.world.is_over() {
@@ -152,13 +144,27 @@ impl<W: World> Session<W> {
         matches!(&self.goal, Some(goal) if matches!(goal.until, Until::Condition(_)))
     }
 
-    /// Runs until a time. A viewer gets a sample for each point of the charts, even if the run ends before the first
-    /// frame.
-    fn run_sampled(&mut self, target: Time) {
+    /// Runs the part of a slice until `target` at whose end nobody can look, with fewer samples.
+    fn run_unseen(&mut self, target: Time) {
+        let (now, recorded) = (self.world.now(), self.pace.slice / RECORDED.0);
+        let unseen = target.since(now).saturating_sub(recorded.max(RECORDED.1));
+        if unseen.is_zero() {
+            return;
+        }
+        self.world.record(false);
+        self.run_sampled(now.after(unseen), f64::INFINITY);
+        self.world.record(true);
+        if !self.world.is_over() {
+            self.sample();
+        }
+    }
+
+    /// Runs until a time, with at most `longest` seconds between two samples. A viewer gets a sample for each point of the
+    /// charts, even if the run ends before the first frame.
+    fn run_sampled(&mut self, target: Time, longest: f64) {
         let load = self.scenes.borrow().load;
-        let (shortest, longest) = BETWEEN_SAMPLES;
-        let longest = longest.max(self.pace.slice.as_secs_f64() / f64::from(SAMPLES));
-        let between = load.map_or(BETWEEN_SAMPLES.1, |(begins, ends)| (ends - begins) / SHOWN);
+        let (shortest, usual) = BETWEEN_SAMPLES;
+        let between = load.map_or(usual, |(begins, ends)| (ends - begins) / SHOWN);
         let between = Duration::from_secs_f64(between.clamp(shortest, longest));
         let mut next = self.sampled_at.after(between);
         while self.is_watched && next < target {
