@@ -8,6 +8,7 @@
 #   ci/courier.sh                            all of it
 #   ci/courier.sh chaos contract             only these: failover chaos behind slow_readers disk_full faults too_large
 #                                            corruption contract page fanout backup upgrade clients
+#   ci/courier.sh measures                   must be asked for, on an idle machine: fail-over, nodes, deliveries and sockets beside their limits
 #
 # Needs Python 3.10 or later with venv, and for the data of earlier versions nats-server. What is missing is
 # installed, if that can be done; otherwise this script says what it leaves out. Takes about eight
@@ -51,6 +52,12 @@ step_chaos() {
     packages "${clients[@]}" || return 0
     timeout 300 "$python" ci/courier/chaos.py "$program" --nodes 1 --kills 20
     timeout 300 "$python" ci/courier/chaos.py "$program" --nodes 3 --kills 20
+}
+
+step_measures() {
+    packages "${clients[@]}" || return 0
+    cargo build --release -p corsair-courier -p corsair-courier-load
+    "$python" ci/courier/measures.py "$target/release"
 }
 
 step_behind() {
