@@ -250,6 +250,19 @@ mod tests {
     }
 
     #[test]
+    fn branches_of_branches_are_valid() {
+        let mut random = Random::new(6);
+        for time in [2, 300, 4_000, 60_000] {
+            let mut plan = FaultPlan::draw(&mut random, 9, time, true);
+            for _ in 0..500 {
+                let at = random.below(plan.faults_until());
+                plan = plan.branch(&mut random, at, 9, true);
+                plan.check(9).unwrap();
+            }
+        }
+    }
+
+    #[test]
     fn a_branch_is_the_same_until_its_time() {
         let subject = Arc::new(Counts);
         let mut random = Random::new(5);

@@ -67,7 +67,7 @@ pub struct RunResult {
     pub events: u64,
     /// The joint states that the nodes have reached, as bits of their hashes.
     pub coverage: Vec<u64>,
-    /// The changes of the nodes' states, in order: other runs branch there.
+    /// The changes of the nodes' states, in order: other runs branch there. Without changes no run branches.
     pub changes: Vec<Change>,
 }
 

@@ -7,13 +7,7 @@ use std::ops::Range;
 /// Draws the faults of a run with random strengths (swarm testing: Groce et al., ISSTA 2012). In a quarter of
 /// the runs the faults happen in turn; in the others they overlap.
 pub(crate) fn draw(random: &mut Random, nodes: u32, until: u32, loses: bool) -> Vec<Fault> {
-    let mut swarm = Swarm {
-        random,
-        nodes,
-        until,
-        loses,
-        faults: Vec::new(),
-    };
+    let mut swarm = Swarm::new(random, nodes, until, loses);
     match swarm.random.below(4) {
         0 => swarm.in_turn(),
         _ => swarm.overlapping(),
@@ -28,13 +22,7 @@ pub(crate) fn in_turn(
     during: Range<u32>,
     loses: bool,
 ) -> Vec<Fault> {
-    let mut swarm = Swarm {
-        random,
-        nodes,
-        until: during.end,
-        loses,
-        faults: Vec::new(),
-    };
+    let mut swarm = Swarm::new(random, nodes, during.end, loses);
     swarm.turns(Some(during.start));
     swarm.faults
 }
@@ -52,7 +40,17 @@ struct Swarm<'a> {
     faults: Vec<Fault>,
 }
 
-impl Swarm<'_> {
+impl<'a> Swarm<'a> {
+    fn new(random: &'a mut Random, nodes: u32, until: u32, loses: bool) -> Swarm<'a> {
+        Swarm {
+            random,
+            nodes,
+            until,
+            loses,
+            faults: Vec::new(),
+        }
+    }
+
     /// Draws faults at random times.
     fn overlapping(&mut self) {
         let until = self.until;
