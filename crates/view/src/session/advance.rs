@@ -144,7 +144,7 @@ impl<W: World> Session<W> {
         matches!(&self.goal, Some(goal) if matches!(goal.until, Until::Condition(_)))
     }
 
-    /// Runs the part of a slice until `target` at whose end nobody can look, with fewer samples.
+    /// Runs the part of the slice until `target` that comes before the recorded part, with fewer samples.
     fn run_unseen(&mut self, target: Time) {
         let (now, recorded) = (self.world.now(), self.pace.slice / RECORDED.0);
         let unseen = target.since(now).saturating_sub(recorded.max(RECORDED.1));
