@@ -69,12 +69,16 @@ pub(crate) fn message_frame(sequence: u64, message: &Message) -> Utf8Bytes {
 }
 
 fn rest(message: &Message) -> String {
-    let json = serde_json::to_string(message).expect("numbers and texts are JSON");
-    format!(",\"message\":{json}}}")
+    let mut rest = Vec::with_capacity(encoded(&message.text) + ENVELOPE);
+    rest.extend_from_slice(b",\"message\":");
+    serde_json::to_writer(&mut rest, message).expect("numbers and texts are JSON");
+    rest.push(b'}');
+    String::from_utf8(rest).expect("JSON is UTF-8")
 }
 
 fn framed(sequence: u64, rest: &str) -> Utf8Bytes {
-    format!("{{\"type\":\"message:new\",\"sequence\":{sequence}{rest}").into()
+    let begin = format!("{{\"type\":\"message:new\",\"sequence\":{sequence}");
+    [&begin, rest].concat().into()
 }
 
 /// The public data of a user.

@@ -71,7 +71,11 @@ impl<M> Inner<M> {
         wait: bool,
     ) -> Result<usize, MailboxRefusal<M>> {
         if !self.closed {
-            self.entries.reserve(row.len());
+            // Most actors of a large run wait for one message at a time, and `reserve` would make room for four.
+            match self.entries.capacity() {
+                0 => self.entries.reserve_exact(row.len()),
+                _ => self.entries.reserve(row.len()),
+            }
         }
         let mut over = 0;
         for entry in row {

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use utoipa::IntoParams;
 
-/// The size of a socket's read buffer, which can be small because frames are short.
-const READ_BUFFER: usize = 1 << 10;
+/// The size of a socket's read buffer, which every open socket keeps. An acknowledgement has at most 50 bytes.
+const READ_BUFFER: usize = 128;
 const WRITE_BUFFER: usize = 8 << 10;
 
 /// The resume position of a socket, and the frames that it sends.

@@ -10,20 +10,25 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::task::{Context, Poll};
 
 /// The body of an actor, which serves one user after another.
-pub(super) async fn user_actor<C: AsyncContext<HubMessage>>(mut cx: C, hub: Arc<HubState>) {
-    let mut served = 0;
-    loop {
-        let user = hub.assigned.lock().remove(&cx.me());
-        match user {
-            Some(user) => {
-                served = (served + 1) % (1 << 30);
-                ActiveUser::new(user, &hub, Token::new(served))
-                    .serve(&mut cx)
-                    .await;
-                hub.free.lock().push(cx.me());
+pub(super) fn user_actor<C: AsyncContext<HubMessage>>(
+    mut cx: C,
+    hub: Arc<HubState>,
+) -> impl Future<Output = ()> + Send {
+    // Not an `async fn`, which would store the context twice for every open socket.
+    async move {
+        let mut served = 0;
+        loop {
+            let user = hub.assigned.lock().remove(&cx.me());
+            match user {
+                Some(user) => {
+                    served = (served + 1) % (1 << 30);
+                    let mut user = ActiveUser::new(user, &hub, Token::new(served));
+                    user.serve(&mut cx).await;
+                    hub.free.lock().push(cx.me());
+                }
+                // A message that arrives while no user is assigned was for the previous user.
+                None => drop(cx.recv().await),
             }
-            // A message that arrives while no user is assigned was for the previous user.
-            None => drop(cx.recv().await),
         }
     }
 }
@@ -55,7 +60,7 @@ impl<'s> ActiveUser<'s> {
     }
 
     /// Serves the user until the last connection has closed.
-    async fn serve<C: AsyncContext<HubMessage>>(mut self, cx: &mut C) {
+    async fn serve<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) {
         cx.timer(self.hub.limits.heartbeat, self.heartbeat);
         loop {
             self.take_requests();
@@ -151,6 +156,8 @@ impl<'s> ActiveUser<'s> {
         let closed = std::mem::take(&mut requests.closed_sessions);
         let close = requests.close;
         drop(requests);
+        // Most users have one connection, and a vector would reserve memory for four.
+        self.connections.reserve_exact(attached.len());
         for attachment in attached {
             self.hub.metrics.sockets.inc();
             self.connections

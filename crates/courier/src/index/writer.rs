@@ -20,7 +20,7 @@ use tokio::sync::watch;
 /// The number of entries after which the transaction is committed.
 const LARGEST_TRANSACTION: u64 = 1 << 13;
 /// The time after the first entry of a transaction at which it is committed.
-const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
+const LONGEST_TRANSACTION: Duration = Duration::from_millis(1000);
 /// The additional time for a commit if many rows must still be written.
 const LATEST_COMMIT: Duration = Duration::from_secs(5);
 /// The maximum time before a commit if a reader waits.

@@ -2,7 +2,7 @@
 //!
 //! **Group commit.** The thread takes all waiting commands, writes them, and makes them durable with one `fdatasync`;
 //! commands that arrive during the write form the next group. So a single command waits for one sync and not for other
-//! commands. Under load one sync serves all commands that arrived during the previous sync.
+//! commands. Under load one sync serves all commands that arrived during the previous sync and a short pause.
 //!
 //! A group is one record of a [`Journal`], which holds the entries that the index may not have on disk yet. The log has
 //! an identity, and the index stores it. So another log, or an empty one, is not mistaken for the log of the index. The
@@ -34,6 +34,10 @@ const DIRECTORY: &str = "log";
 const LARGEST_GROUP: usize = 4096;
 /// The number of bytes at which a group is complete.
 const LARGEST_RECORD: usize = 1 << 20;
+/// The size of a group after which the next one waits for [`PAUSE`], so that it is large, too. A sync costs as much
+/// processor time as four POSTs.
+const LARGE_GROUP: usize = 8;
+const PAUSE: Duration = Duration::from_micros(60);
 /// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 16;
 
@@ -341,12 +345,13 @@ struct Writer {
 impl Writer {
     fn run(mut self, submitted: &crossbeam_channel::Receiver<Work>) {
         let mut record = Record::default();
-        let mut open = true;
+        let (mut open, mut is_busy) = (true, false);
         while open {
             let mut group = Vec::new();
             let first = submitted.recv().ok();
-            // On a busy machine, threads that are about to submit do so now. On an idle machine this costs nothing.
-            std::thread::yield_now();
+            if is_busy {
+                std::thread::sleep(PAUSE);
+            }
             record.begin();
             let mut encoded = Ok(());
             for work in first.into_iter().chain(submitted.try_iter()) {
@@ -369,6 +374,7 @@ impl Writer {
             }
             let first = self.last + 1;
             let taken = group.len();
+            is_busy = taken >= LARGE_GROUP;
             let written = encoded.and_then(|()| self.write(&mut record, first, taken as u32));
             self.state.waiting.fetch_sub(taken, Relaxed);
             if let Err(error) = written {

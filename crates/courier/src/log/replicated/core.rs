@@ -231,10 +231,6 @@ impl Core {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
-            if first.is_some() {
-                // On a busy machine, threads that are about to submit do so now.
-                std::thread::yield_now();
-            }
             let mut taken = 0;
             let mut next_work = first;
             while let Some(work) = next_work {
