@@ -8,6 +8,8 @@
 #   ci/courier.sh                            all of it
 #   ci/courier.sh chaos contract             only these: failover chaos behind slow_readers disk_full faults too_large
 #                                            corruption contract page fanout backup upgrade clients
+#   ci/courier.sh outside                    must be asked for: an hour (COURIER_OUTSIDE=60 seconds) of kills, pauses of the
+#                                            leader, partitions of namespaces, full and failing disks
 #   ci/courier.sh measures                   must be asked for, on an idle machine: fail-over, nodes, deliveries and sockets beside their limits
 #
 # Needs Python 3.10 or later with venv, and for the data of earlier versions nats-server. What is missing is
@@ -58,6 +60,15 @@ step_measures() {
     packages "${clients[@]}" || return 0
     cargo build --release -p corsair-courier -p corsair-courier-load
     "$python" ci/courier/measures.py "$target/release"
+}
+
+step_outside() {
+    packages "${clients[@]}" || return 0
+    if ! { ip netns add courier-probe && ip netns del courier-probe && iptables -S && command -v cc mkfs.ext4; } >/dev/null 2>&1; then
+        echo "left out: nodes in namespaces of their own (they need root, iproute2, iptables, e2fsprogs and cc)"
+        return 0
+    fi
+    "$python" ci/courier/outside.py "$program" --seconds "${COURIER_OUTSIDE:-3600}"
 }
 
 step_behind() {

@@ -26,6 +26,7 @@ steps=(
     "import|ci/import.sh|5,000 changed manifests are imported or refused, in bounded memory and time"
     "gate|ci/gate.sh|changes are judged right, planted bottlenecks are named, the stability map agrees with single runs"
     "courier|ci/test.sh courier|nothing acknowledged is lost when nodes are killed and disks fail"
+    "courier-outside|ci/courier.sh outside|an hour of kills, pauses, partitions, full and failing disks of real nodes: nothing acknowledged is lost"
     "courier-hunt|ci/courier/hunt.sh 500|500 seeds of a cluster in virtual time, with faults of all kinds: histories are linearizable"
     "courier-bugs|ci/courier/hunt.sh bugs|planted bugs of a cluster are each found within ten minutes"
     "stream|ci/test.sh stream|1,000 kills leave the files of a run without one; Kafka, kapacitor's command line, TLS, clients, hung receivers"

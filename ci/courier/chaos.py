@@ -22,11 +22,11 @@ FLAGS = ["--rate", "100000", "--strangers", "100000", "--fanout", "1000000", "--
 
 
 class Load:
-    def __init__(self, nodes):
-        self.nodes, self.over = nodes, False
+    def __init__(self, nodes, pause=0.01):
+        self.nodes, self.pause, self.over = nodes, pause, False
         self.users, self.rooms = [], []
         self.acknowledged = {}
-        self.inboxes = [{} for _ in range(USERS)]
+        self.inboxes, self.last = [{} for _ in range(USERS)], [0] * USERS
         self.wrong, self.again = [], 0
 
     async def prepare(self):
@@ -54,15 +54,16 @@ class Load:
             self.acknowledged[place] = (text, user, members)
             turn += 1
             client.at += turn % 16 == 0
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(self.pause)
         await client.close()
 
     async def listen(self, user):
-        inbox, at = self.inboxes[user], user
+        at = user
         while True:
             at += 1
-            query = "?presence=false" + (f"&after={max(inbox, default=0)}" if user % 2 else "")
-            url = f"ws://127.0.0.1:{self.nodes[at % len(self.nodes)].port}/ws{query}"
+            query = "?presence=false" + (f"&after={self.last[user]}" if user % 2 else "")
+            node = self.nodes[at % len(self.nodes)]
+            url = f"ws://{node.host}:{node.port}/ws{query}"
             headers = {"authorization": f"Bearer {self.users[user]['token']}"}
             try:
                 async with websockets.connect(url, additional_headers=headers, open_timeout=10) as socket:
@@ -77,9 +78,9 @@ class Load:
             if frame["type"] != "message:new":
                 continue
             sequence, message = frame["sequence"], frame["message"]
-            if before is not None and sequence != before + 1 or sequence > max(inbox, default=0) + 1:
+            if before is not None and sequence != before + 1 or sequence > self.last[user] + 1:
                 self.wrong.append(f"user{user}: {sequence} after {before}: a gap")
-            before = sequence
+            before, self.last[user] = sequence, max(sequence, self.last[user])
             known = inbox.setdefault(sequence, message)
             if known != message:
                 self.wrong.append(f"user{user}: two messages are {sequence}")
@@ -125,20 +126,15 @@ async def main():
             nodes = [node(arguments.program, directory / "node", flags=FLAGS)]
             await nodes[0].ready()
         try:
-            failed = await attack(nodes, arguments.kills)
+            what = f"{len(nodes)} nodes, killed {arguments.kills} times"
+            failed = await attack(Load(nodes), what, kill(nodes, arguments.kills))
         finally:
             for process in nodes:
                 process.kill()
     sys.exit(failed)
 
 
-async def attack(nodes, kills):
-    load = Load(nodes)
-    await load.prepare()
-    posters = [
-        asyncio.create_task(load.post(room, members, user)) for room, members in load.rooms for user in members[:2]
-    ]
-    listeners = [asyncio.create_task(load.listen(user)) for user in range(USERS)]
+async def kill(nodes, kills):
     for _ in range(kills):
         await asyncio.sleep(random.uniform(0.3, 1.2))
         victim = random.choice(nodes)
@@ -146,6 +142,16 @@ async def attack(nodes, kills):
         await asyncio.sleep(random.uniform(0, 0.5))
         victim.start()
         await victim.ready()
+
+
+async def attack(load, what, faults):
+    """Runs the load beside `faults`, and accounts for every message. Returns the exit code."""
+    await load.prepare()
+    posters = [
+        asyncio.create_task(load.post(room, members, user)) for room, members in load.rooms for user in members[:2]
+    ]
+    listeners = [asyncio.create_task(load.listen(user)) for user in range(USERS)]
+    await faults
     await asyncio.sleep(2)
     load.over = True
     await asyncio.gather(*posters)
@@ -158,7 +164,7 @@ async def attack(nodes, kills):
         listener.cancel()
     await asyncio.gather(*listeners, return_exceptions=True)
     print(
-        f"{len(nodes)} nodes, killed {kills} times: acknowledged {len(load.acknowledged)}, delivered {delivered}, "
+        f"{what}: acknowledged {len(load.acknowledged)}, delivered {delivered}, "
         f"again {load.again}, lost {lost}, phantom {phantom}, wrong {len(load.wrong)}"
     )
     for wrong in load.wrong[:10]:
@@ -166,4 +172,5 @@ async def attack(nodes, kills):
     return int(bool(lost or phantom or load.wrong or len(load.acknowledged) < 100))
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

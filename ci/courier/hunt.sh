@@ -38,9 +38,9 @@ search() {
     kill "${pids[@]}" 2>/dev/null || true
     wait || true
     for shard in 0 1; do
-        grep -q violated "$target/shard-$shard.log" && sed '/^[0-9]* runs/d' "$target/shard-$shard.log"
-    done || true
-    tail -qn 1 "$target"/shard-*.log | grep runs || true
+        ! grep -q violated "$target/shard-$shard.log" || sed '/^[0-9]* runs/d' "$target/shard-$shard.log"
+        grep '^[0-9]* runs' "$target/shard-$shard.log" | tail -n 1 || true
+    done
     return "$status"
 }
 

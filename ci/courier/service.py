@@ -22,8 +22,8 @@ def free_port() -> int:
 class Process:
     """A process that can be killed and started again with the same arguments."""
 
-    def __init__(self, arguments, port, stderr=subprocess.DEVNULL):
-        self.arguments, self.port, self.stderr = arguments, port, stderr
+    def __init__(self, arguments, port, stderr=subprocess.DEVNULL, host="127.0.0.1"):
+        self.arguments, self.port, self.stderr, self.host = arguments, port, stderr, host
         self.start()
 
     def start(self):
@@ -41,7 +41,7 @@ class Process:
     async def ready(self):
         for _ in range(PATIENCE * 20):
             try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                _, writer = await asyncio.open_connection(self.host, self.port)
                 writer.close()
                 return
             except OSError:
@@ -49,24 +49,25 @@ class Process:
         raise SystemExit(f"{self.arguments[0]} does not start")
 
 
-def node(program, data, first=None, key=None, flags=(), stderr=subprocess.DEVNULL):
+def node(program, data, first=None, key=None, flags=(), stderr=subprocess.DEVNULL, host="127.0.0.1", inside=()):
     """A node alone, or with a key a member of a cluster: its first one, or one that joins the first one."""
     port = free_port()
-    arguments = [program, "serve", "--listen", f"127.0.0.1:{port}", "--data", str(data), *flags]
+    arguments = [*inside, program, "serve", "--listen", f"{host}:{port}", "--data", str(data), *flags]
     if key:
         arguments += ["--cluster-key", str(key)]
     if first:
-        arguments += ["--join", f"127.0.0.1:{first.port}"]
-    return Process(arguments, port, stderr)
+        arguments += ["--join", f"{first.host}:{first.port}"]
+    return Process(arguments, port, stderr, host)
 
 
-async def cluster(program, directory, count, flags=(), stderr=subprocess.DEVNULL):
-    """The nodes of a cluster, with a vote each."""
+async def cluster(program, directory, count, flags=(), stderr=subprocess.DEVNULL, place=lambda number: {}):
+    """The nodes of a cluster, with a vote each. `place` gives the host of a node, and what its process runs inside."""
     key = directory / "cluster.key"
     key.write_text("the key that the nodes of a test share")
     nodes = []
     for number in range(count):
-        nodes.append(node(program, directory / f"node{number}", nodes[0] if nodes else None, key, flags, stderr))
+        first = nodes[0] if nodes else None
+        nodes.append(node(program, directory / f"node{number}", first, key, flags, stderr, **place(number)))
         await nodes[-1].ready()
     await settled(program, directory / "node0", count)
     return nodes
@@ -103,7 +104,8 @@ class Client:
         await self.session.close()
 
     def url(self):
-        return f"http://127.0.0.1:{self.nodes[self.at % len(self.nodes)].port}"
+        node = self.nodes[self.at % len(self.nodes)]
+        return f"http://{node.host}:{node.port}"
 
     async def once(self, method, path, body=None, token=None, key=None):
         headers = {}
