@@ -25,6 +25,8 @@ pub struct Explanation {
 
 /// The maximum number of steps in a diagram; a longer run is shown by its last steps.
 pub const MOST_STEPS: usize = 200;
+/// The text of a diagram without steps: what was observed at the beginning violates the property.
+const NO_STEPS: &str = "no node has taken a step before the violation";
 /// Width of a node's column in text.
 const COLUMN: usize = 14;
 
@@ -125,6 +127,10 @@ impl Explanation {
             // Writing to a string does not fail.
             let _ = writeln!(text, "fault: {fault} ({word})");
         }
+        if self.steps.is_empty() {
+            let _ = writeln!(text, "{NO_STEPS}");
+            return text;
+        }
         let hidden = self.steps.len() - self.shown().len();
         if hidden > 0 {
             let _ = writeln!(text, "{hidden} earlier steps are not shown");
@@ -161,7 +167,7 @@ impl Explanation {
         let columns = self.columns();
         let x = |node: u32| 90.0 + columns.partition_point(|column| *column < node) as f64 * ACROSS;
         let row = |index: usize| 60.0 + index as f64 * DOWN;
-        let (width, height) = (x(u32::MAX), row(shown.len()) + 20.0);
+        let (width, height) = (x(u32::MAX).max(480.0), row(shown.len()) + 20.0);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"sans-serif\" font-size=\"11\">\n<defs><marker id=\"head\" \
@@ -177,6 +183,9 @@ impl Explanation {
                 "<text x=\"{at}\" y=\"40\" text-anchor=\"middle\">node {node}</text>\
                  <line x1=\"{at}\" y1=\"46\" x2=\"{at}\" y2=\"{height}\" stroke=\"{RULE}\"/>"
             );
+        }
+        if shown.is_empty() {
+            let _ = writeln!(svg, "<text x=\"10\" y=\"40\">{NO_STEPS}</text>");
         }
         let hidden = self.steps.len() - shown.len();
         for (index, step) in shown.iter().enumerate() {
@@ -273,4 +282,23 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_before_the_first_step_has_a_sentence_instead_of_a_diagram() {
+        let explanation = Explanation {
+            property: "replicas agree".to_owned(),
+            nodes: 3,
+            steps: Vec::new(),
+            faults: Vec::new(),
+            divergence: None,
+        };
+        let text = explanation.text();
+        assert!(text.ends_with(&format!("{NO_STEPS}\n")), "{text}");
+        assert!(explanation.svg().contains(NO_STEPS));
+    }
 }

@@ -307,6 +307,13 @@ impl Fault {
         }
     }
 
+    /// Limits the lateness of messages to the length of a run.
+    pub(crate) fn limit(&mut self, time: u32) {
+        if let Fault::Late { by, .. } | Fault::Delay { by, .. } | Fault::Slow { by, .. } = self {
+            *by = time.min(*by);
+        }
+    }
+
     /// Returns weaker faults: for fewer nodes, for a shorter time, or with less effect.
     pub(crate) fn weaker(&self) -> Vec<Fault> {
         let mut all = Vec::new();

@@ -268,7 +268,7 @@ mod tests {
         let mut random = Random::new(5);
         let mut differ = 0;
         for seed in 0..20 {
-            let plan = subject.draw(&mut random);
+            let plan = subject.draw(&mut random, subject.time());
             let at = 100 + random.below(200);
             let branch = plan.branch(&mut random, at, 9, false);
             branch.check(9).unwrap();

@@ -107,9 +107,9 @@ pub trait Subject: Sync {
     fn time(&self) -> u32;
     /// True if nodes may lose their disks in a crash.
     fn loses_disks(&self) -> bool;
-    /// Draws the faults of a run.
-    fn draw(&self, random: &mut Random) -> FaultPlan {
-        FaultPlan::draw(random, self.nodes(), self.time(), self.loses_disks())
+    /// Draws the faults of a run of this length, in milliseconds.
+    fn draw(&self, random: &mut Random, time: u32) -> FaultPlan {
+        FaultPlan::draw(random, self.nodes(), time, self.loses_disks())
     }
 
     /// Runs the program once in virtual time, on the given number of workers.

@@ -197,7 +197,7 @@ impl Past {
         let seed = random.bits() >> 12;
         let mut random = Random::new(seed);
         if self.runs.is_empty() || random.below(2) == 0 {
-            return (seed, subject.draw(&mut random));
+            return (seed, subject.draw(&mut random, subject.time()));
         }
         let past = &self.runs[random.below(self.runs.len() as u32) as usize];
         let mut lot = || past.changes[random.below(past.changes.len() as u32) as usize];

@@ -41,6 +41,13 @@ const SEEDS: u64 = 4;
 const MORE_SEEDS: u64 = 16;
 /// The number of random placements of the faults after which no smaller run is expected.
 const PLACEMENTS: u32 = 512;
+/// The lengths that replace the length of a run whose violation is found at its end, as fractions of it.
+const LENGTHS: [(u32, u32); 6] = [(7, 8), (3, 4), (1, 2), (1, 4), (1, 8), (1, 16)];
+/// The number of random plans that must pass at a shorter length, of those that pass at the whole length; the number of
+/// them that may fail, because they may show the bug; and the number of plans that are tried.
+const PASSES: u32 = 12;
+const MAY_FAIL: u32 = 2;
+const TRIED: u64 = 48;
 
 /// Removes faults, nodes, load, time and random choices while the same property is still violated, and weakens the
 /// remaining faults. Every step is a run, and the result is run again on 1 to 4 workers.
@@ -66,6 +73,7 @@ pub fn shrink_within(
         runs: 0,
         time: 0,
         random: Random::new(failure.seed),
+        whole: failure.plan.time,
         failure: failure.clone(),
     };
     let Some(result) = shrinker.fails(failure.seed, &failure.plan)? else {
@@ -91,6 +99,8 @@ struct Shrinker<'a> {
     /// The time of all runs, in milliseconds.
     time: u64,
     random: Random,
+    /// The length of the run before shrinking.
+    whole: u32,
     failure: Failure,
 }
 
@@ -146,6 +156,7 @@ impl Shrinker<'_> {
             if let Some(result) = self.fails(seed, plan)?
                 && size(plan, result.events) < now
                 && (plan.absent == self.plan().absent || self.is_harmless(plan)?)
+                && self.persists(seed, plan)?
             {
                 self.failure.seed = seed;
                 self.failure.plan = plan.clone();
@@ -174,6 +185,9 @@ impl Shrinker<'_> {
             self.remove_nodes()?;
             self.weaken()?;
             if size(self.plan(), self.failure.events) < before && !self.is_over() {
+                continue;
+            }
+            if self.compress()? {
                 continue;
             }
             if self.plan().only.is_some() || !self.list_choices()? {
@@ -279,7 +293,8 @@ impl Shrinker<'_> {
             if until == 0 || until == end {
                 return Ok(());
             }
-            let plan = self.placed(until);
+            let mut plan = self.placed(until, self.plan().time);
+            plan.until = Some(until);
             let seed = self.random.bits() >> 12;
             failed += 1;
             if let Some(result) = self.fails(seed, &plan)?
@@ -295,11 +310,10 @@ impl Shrinker<'_> {
         Ok(())
     }
 
-    /// Returns the plan with its faults at random times before `until`, at which the run ends.
-    fn placed(&mut self, until: u32) -> FaultPlan {
+    /// Returns the plan with its faults at random times before `until`. They stop before `stop`.
+    fn placed(&mut self, until: u32, stop: u32) -> FaultPlan {
         let mut plan = self.plan().clone();
         plan.absent.clear();
-        plan.until = Some(until);
         for fault in &mut plan.faults {
             let Some(span) = fault.span() else { continue };
             let length = (span.end - span.start) as u32;
@@ -308,9 +322,82 @@ impl Shrinker<'_> {
                 0 => length,
                 _ => 1 + self.random.below(length.max(1)),
             };
-            fault.set_span(from..(from + most.max(1)).min(plan.time));
+            fault.set_span(from..(from + most.max(1)).min(stop));
         }
         plan
+    }
+
+    /// Replaces a run whose violation is found by a check at the end by a shorter one, with the faults at random times. A
+    /// correct program must have the time to finish and to recover, so the new length must be [long
+    /// enough](Shrinker::is_long_enough), and the same faults in a run of the whole length must still violate the
+    /// property. Returns true if the run became shorter.
+    fn compress(&mut self) -> Result<bool, HuntError> {
+        let FaultPlan { until, only, .. } = self.plan();
+        if until.is_some() || only.is_some() || self.plan().faults.is_empty() {
+            return Ok(false);
+        }
+        let mut times = Vec::new();
+        for (share, of) in LENGTHS {
+            let time = self.plan().time / of * share;
+            // If a length is too short, shorter ones are, whatever their runs show.
+            if time == 0 || !self.is_long_enough(time)? {
+                break;
+            }
+            times.push(time);
+        }
+        for time in times.into_iter().rev() {
+            let stop = FaultPlan::calm(time).faults_until();
+            for _ in 0..PLACEMENTS {
+                if self.is_over() {
+                    return Ok(false);
+                }
+                let mut plan = self.placed(stop, stop);
+                plan.time = time;
+                plan.faults.iter_mut().for_each(|fault| fault.limit(time));
+                let seed = self.random.bits() >> 12;
+                let Some(result) = self.fails(seed, &plan)? else {
+                    continue;
+                };
+                if size(&plan, result.events) < size(self.plan(), self.failure.events)
+                    && self.persists(seed, &plan)?
+                {
+                    self.failure.seed = seed;
+                    self.failure.plan = plan;
+                    self.failure.events = result.events;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// True if the faults of a shorter run violate the property in a run of the whole length, too.
+    fn persists(&mut self, seed: u64, plan: &FaultPlan) -> Result<bool, HuntError> {
+        let longer = FaultPlan {
+            time: self.whole,
+            ..plan.clone()
+        };
+        Ok(plan.time == self.whole || self.fails(seed, &longer)?.is_some())
+    }
+
+    /// True if a run of this length leaves a program the time to finish and to recover: almost all random plans that pass
+    /// at the whole length pass at this one.
+    fn is_long_enough(&mut self, time: u32) -> Result<bool, HuntError> {
+        let (mut passes, mut failures) = (0, 0);
+        for seed in 0..TRIED {
+            if passes == PASSES || failures > MAY_FAIL || self.is_over() {
+                break;
+            }
+            let [whole, short] =
+                [self.whole, time].map(|time| self.subject.draw(&mut Random::new(seed), time));
+            if self.fails(seed, &whole)?.is_none() {
+                match self.fails(seed, &short)? {
+                    None => passes += 1,
+                    Some(_) => failures += 1,
+                }
+            }
+        }
+        Ok(passes == PASSES && failures <= MAY_FAIL)
     }
 
     fn with_faults(&self, change: impl Fn(&Fault) -> Fault) -> FaultPlan {

@@ -1,9 +1,9 @@
 //! Scores the search on the zoo: `scores [REPEATS [RUNS [NAMES…]]]`. The program prints a row for each program of the
 //! zoo: the median number of runs and the median time until the bug is found; the number of searches that found it; how
-//! much of the failure remains after shrinking; how often the shrunk failure is reproduced with 1 to 4 workers; and
-//! whether the fixed twin raises no alarm in the same number of runs. Without arguments it makes one search of 20 runs,
-//! which shows the table but proves little. The exit code is 1 if a twin raises an alarm or a failure is not
-//! reproduced.
+//! much of the failure remains after shrinking, which the fixed twin must pass; how often the shrunk failure is
+//! reproduced with 1 to 4 workers; and whether the fixed twin raises no alarm in the same number of runs. Without
+//! arguments it makes one search of 20 runs, which shows the table but proves little. The exit code is 1 if a twin raises
+//! an alarm or a failure is not reproduced.
 
 use corsair_hunt::{Failure, Hunt, Hunted, Replay, Subject, explain, hunt, shrink};
 use std::io::Write;
@@ -31,9 +31,18 @@ fn median<T: Ord + Copy>(values: &mut [T]) -> T {
 }
 
 /// Shrinks a failure and writes it to a file. Returns the percentage of events that remain, and the number of replays
-/// of the file with the same digest.
-fn shrunk(subject: &dyn Subject, failure: &Failure) -> (u64, usize) {
+/// of the file with the same digest. The fixed twin must pass what is left.
+fn shrunk(subject: &dyn Subject, twin: &dyn Subject, failure: &Failure) -> (u64, usize) {
     let shrunk = shrink(subject, failure).expect("a failure is shrunk");
+    let plan = &shrunk.failure.plan;
+    let fixed = twin.run(shrunk.failure.seed, plan, 1);
+    let fixed = fixed.expect("the fixed twin runs").properties;
+    let violated = fixed.violated();
+    assert!(
+        violated.is_empty(),
+        "{}: {plan:?}: {violated:?}",
+        twin.name()
+    );
     let explanation = explain(subject, &shrunk.failure).expect("a failure is explained");
     assert!(explanation.svg().ends_with("</svg>\n"));
     let name = format!("corsair-{}-{}.json", std::process::id(), subject.name());
@@ -84,7 +93,7 @@ fn main() -> std::io::Result<ExitCode> {
             runs.push(hunted.failure.as_ref().map_or(u64::MAX, |_| hunted.runs));
             if let Some(failure) = &hunted.failure {
                 found += 1;
-                let (size, replays) = shrunk(&*subject, failure);
+                let (size, replays) = shrunk(&*subject, &*twin, failure);
                 sizes.push(size);
                 same = Some(same.unwrap_or(REPLAYS).min(replays));
             }
