@@ -12,6 +12,12 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
     let parser = syn::meta::parser(|meta| {
         if meta.path.is_ident("seeds") {
             let value: LitInt = meta.value()?.parse()?;
+            if value.base10_parse::<u64>()? == 0 {
+                return Err(syn::Error::new_spanned(
+                    value,
+                    "a test without seeds cannot fail; expected at least 1",
+                ));
+            }
             seeds = quote!(#value);
         } else if meta.path.is_ident("first_seed") {
             let value: LitInt = meta.value()?.parse()?;
@@ -51,4 +57,21 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
             );
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_has_at_least_one_seed() {
+        let test = || {
+            quote!(
+                fn survives(sim: &mut Sim) {}
+            )
+        };
+        assert!(expand(quote!(seeds = 1), test()).is_ok());
+        let error = expand(quote!(seeds = 0), test()).unwrap_err();
+        assert!(error.to_string().contains("at least 1"), "{error}");
+    }
 }

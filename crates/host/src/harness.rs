@@ -107,33 +107,45 @@ pub fn simulate<O: Outcome>(
 
 /// Returns the seeds of a test: those of the environment variable `SEED`, a number, or `SEEDS`, a count or a range such as
 /// `501..1000`, whose end is included.
-fn seeds(options: Options) -> Range<u64> {
-    let read = |name: &str, text: &str| match text.parse::<u64>() {
-        Ok(number) => number,
-        Err(error) => panic!("{name}: '{text}' is not a number of seeds: {error}"),
-    };
-    if let Ok(seed) = std::env::var("SEED") {
-        let seed = read("SEED", &seed);
-        return seed..seed.saturating_add(1);
-    }
+///
+/// # Errors
+/// If the text is neither, or gives no seed: a test without seeds would pass.
+fn seeds(options: Options, seed: Option<&str>, seeds: Option<&str>) -> Result<Range<u64>, String> {
+    let number = |text: &str| text.parse::<u64>().ok();
     let from = |first: u64, count: u64| first..first.saturating_add(count);
-    let Ok(text) = std::env::var("SEEDS") else {
-        return from(options.first_seed, options.seeds);
-    };
-    match text.split_once("..") {
-        Some((first, last)) => read("SEEDS", first)..read("SEEDS", last).saturating_add(1),
-        None => from(options.first_seed, read("SEEDS", &text)),
+    if let Some(text) = seed {
+        let seed = number(text).filter(|seed| *seed < u64::MAX);
+        let seed = seed.ok_or(format!("SEED: '{text}' is not a seed; expected a number"))?;
+        return Ok(from(seed, 1));
     }
+    let Some(text) = seeds else {
+        return Ok(from(options.first_seed, options.seeds));
+    };
+    let range = match text.split_once("..") {
+        Some((first, last)) => number(first)
+            .zip(number(last))
+            .map(|(first, last)| first..last.saturating_add(1)),
+        None => number(text).map(|count| from(options.first_seed, count)),
+    };
+    range.filter(|range| !range.is_empty()).ok_or(format!(
+        "SEEDS: '{text}' gives no seeds; expected a number of seeds such as 1000, or a range such as 501..1000"
+    ))
+}
+
+/// Returns the number of workers in the environment variable `WORKERS`.
+fn workers(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse()
+        .map_err(|_| format!("WORKERS: '{text}' is not a number of workers; expected 1 or more"))
 }
 
 /// Runs all seeds of a test. If the environment variable `WORKERS` is set, each seed runs once, on that number of workers.
 fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
-    let workers = std::env::var("WORKERS").ok();
-    let workers = workers.map(|text| match text.parse::<NonZeroUsize>() {
-        Ok(count) => count.get(),
-        Err(error) => panic!("WORKERS: '{text}' is not a number of workers: {error}"),
-    });
-    for seed in seeds(options) {
+    let [seed, some, count] = ["SEED", "SEEDS", "WORKERS"].map(|name| std::env::var(name).ok());
+    let count = count.as_deref().map(workers).transpose();
+    let workers = count.unwrap_or_else(|error| panic!("{error}"));
+    let all = seeds(options, seed.as_deref(), some.as_deref());
+    let all = all.unwrap_or_else(|error| panic!("{error}"));
+    for seed in all {
         let run = |workers| {
             let workers = NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN);
             let (failure, digest) =
@@ -143,7 +155,7 @@ fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
             }
             digest
         };
-        let first = run(workers.unwrap_or(1));
+        let first = run(workers.map_or(1, NonZeroUsize::get));
         if std::env::var_os(SHOW_DIGESTS).is_some() {
             print_captured(&format!("digest of seed {seed}: {first:016x}\n"));
         }
@@ -269,4 +281,37 @@ fn run_forked(
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: exits without the cleanup of the test harness, which belongs to the parent.
     unsafe { libc::_exit(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_number_a_count_or_a_range() {
+        let options = Options {
+            seeds: 3,
+            first_seed: 10,
+            ..Options::default()
+        };
+        let read = |seed, some| seeds(options, seed, some);
+        assert_eq!(read(None, None), Ok(10..13));
+        assert_eq!(read(Some("7"), Some("9")), Ok(7..8));
+        assert_eq!(read(None, Some("5")), Ok(10..15));
+        assert_eq!(read(None, Some("501..1000")), Ok(501..1001));
+    }
+
+    #[test]
+    fn a_test_without_seeds_or_workers_is_refused() {
+        for text in ["", "0", "10..5", "5..", "many", "-1", "1..2..3"] {
+            let error = seeds(Options::default(), None, Some(text)).unwrap_err();
+            assert!(error.contains("a range such as 501..1000"), "{error}");
+        }
+        let error = seeds(Options::default(), Some("one"), None).unwrap_err();
+        assert!(error.contains("'one' is not a seed"), "{error}");
+        for text in ["0", "two", "-1"] {
+            let error = workers(text).unwrap_err();
+            assert!(error.contains("expected 1 or more"), "{error}");
+        }
+    }
 }
