@@ -71,7 +71,7 @@ impl<M> Inner<M> {
         wait: bool,
     ) -> Result<usize, MailboxRefusal<M>> {
         if !self.closed {
-            // Most actors of a large run wait for one message at a time, and `reserve` would make room for four.
+            // Most actors of a large run wait for one message at a time, and `reserve` would allocate four.
             match self.entries.capacity() {
                 0 => self.entries.reserve_exact(row.len()),
                 _ => self.entries.reserve(row.len()),

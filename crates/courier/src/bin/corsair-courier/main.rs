@@ -8,6 +8,7 @@ mod serve;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use corsair_courier::process;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use tokio::runtime::Builder;
 use tracing_subscriber::Layer;
@@ -50,9 +51,14 @@ enum Command {
     Compact(data::CompactArgs),
 }
 
-/// Runs the command line and returns its exit code.
+/// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    execute(std::env::args_os())
+}
+
+/// Runs a command line, whose first word is the name of the program, and returns its exit code.
+pub fn execute(line: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(line) {
         Ok(arguments) => arguments,
         Err(error) => return refusal::answer(&error),
     };

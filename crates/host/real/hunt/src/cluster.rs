@@ -202,8 +202,8 @@ impl Subject for Cluster {
         false
     }
 
-    fn draw(&self, random: &mut Random) -> FaultPlan {
-        faults::draw(random, self.nodes, self.time)
+    fn draw(&self, random: &mut Random, time: u32) -> FaultPlan {
+        faults::draw(random, self.nodes, time)
     }
 
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError> {

@@ -3,12 +3,15 @@
 use corsair::Random;
 use corsair_courier::{MemberRequest, change_members};
 use corsair_host::{Fault, HostId, Sim};
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 const DATA: &str = "/var/courier";
 /// The mark of a node that has left the cluster.
 const LEFT: &str = "/var/left";
+/// The mark of the first node that it joins another one from now on, and does not begin a cluster.
+const JOINS: &str = "/var/joins";
 /// The wall clock of a host when a simulation begins, in seconds since 1970.
 const EPOCH: Duration = Duration::from_secs(1_735_689_600);
 
@@ -20,10 +23,10 @@ pub struct Leave {
 }
 
 impl Leave {
-    /// Draws the node and the time. The first node stays, because the others join it.
+    /// Draws the node and the time.
     pub fn draw(random: &mut Random, nodes: u32, from: Duration, length: u32) -> Leave {
         Leave {
-            node: 1 + random.below(nodes - 1),
+            node: random.below(nodes),
             at: from + Duration::from_millis(random.below(length).into()),
         }
     }
@@ -40,7 +43,7 @@ pub fn add(sim: &mut Sim, count: u32, leave: Option<Leave>) -> Vec<HostId> {
     for index in 0..count {
         let leaves = leave.filter(|leave| leave.node == index);
         let leaves = leaves.map(|leave| leave.at);
-        let node = sim.host(format!("node-{index}"), move || run(leaves));
+        let node = sim.host(format!("node-{index}"), move || run(index, leaves));
         let mut flags = format!(
             "corsair-courier serve --listen 0.0.0.0:8080 --data {DATA} --password-memory 64 --strangers 1000 --reserve 0 --cluster-key /etc/key --advertise {}",
             address(index)
@@ -61,7 +64,7 @@ pub fn add(sim: &mut Sim, count: u32, leave: Option<Leave>) -> Vec<HostId> {
 
 /// Runs the program, and the commands of its operator: a node that has left the cluster joins it again with an empty
 /// directory when it is started the next time.
-fn run(leaves: Option<Duration>) {
+fn run(index: u32, leaves: Option<Duration>) {
     if Path::new(LEFT).exists() {
         // After a crash in between, the program refuses the old data, and stays out of the cluster.
         let _ = std::fs::remove_dir_all(DATA);
@@ -75,12 +78,23 @@ fn run(leaves: Option<Duration>) {
             leave();
         });
     }
+    let mut line: Vec<_> = std::env::args_os().collect();
+    if index == 0 && Path::new(JOINS).exists() {
+        line.extend(["--join".into(), address(1).into()]);
+    }
     // The supervisor starts the program again, whatever its status is.
-    let _ = courier_program::main();
+    let _ = courier_program::execute(line);
 }
 
 /// Does what `corsair-courier leave` does, and ends the program.
 fn leave() {
+    // The mark must survive a loss of power, as a line in the unit of a service does: with an empty directory the first
+    // node would begin another cluster. It changes nothing as long as the directory has data.
+    let mark = File::create(JOINS).and_then(|mark| mark.sync_all());
+    let directory = File::open("/var").and_then(|directory| directory.sync_all());
+    if mark.and(directory).is_err() {
+        return;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
