@@ -10,11 +10,14 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::task::{Context, Poll};
 
 /// The body of an actor, which serves one user after another.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn would store the context twice for every open socket"
+)]
 pub(super) fn user_actor<C: AsyncContext<HubMessage>>(
     mut cx: C,
     hub: Arc<HubState>,
 ) -> impl Future<Output = ()> + Send {
-    // Not an `async fn`, which would store the context twice for every open socket.
     async move {
         let mut served = 0;
         loop {
