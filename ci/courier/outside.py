@@ -129,7 +129,7 @@ class Faults:
             await node.ready()
 
     async def pause(self):
-        """Stops the leader for 30 seconds; the others must elect another one meanwhile."""
+        """Stops the leader for 30 seconds; the others must elect another one in this time."""
         victim, before = self.nodes[self.leader()], len(self.load.acknowledged)
         victim.child.send_signal(signal.SIGSTOP)
         await asyncio.sleep(30)
