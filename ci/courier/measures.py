@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from service import Client, cluster, members, node, settled
+from service import Client, cluster, leader, node, settled
 
 FLAGS = ["--rate", "1000000", "--strangers", "100000", "--fanout", "1000000", "--password-memory", "8"]
 NODES = 3
@@ -53,14 +53,11 @@ async def post(nodes, path, token, acknowledged, number):
         await client.close()
 
 
-async def leader(program, directory, nodes, asked):
-    """The place of the leader, as another node knows it."""
-    ports = [node.port for node in nodes]
-    while True:
-        for member in members(program, directory / f"node{asked}"):
-            if member["leader"]:
-                return ports.index(int(member["address"].rsplit(":", 1)[1]))
+async def known_leader(program, directory, nodes, asked):
+    """The place of the leader, as soon as another node knows it."""
+    while (found := leader(program, directory / f"node{asked}", nodes)) is None:
         await asyncio.sleep(0.05)
+    return found
 
 
 async def failover(built, kills):
@@ -76,7 +73,7 @@ async def failover(built, kills):
             asked = 0
             for _ in range(kills):
                 await asyncio.sleep(0.5)
-                victim = await leader(program, directory, nodes, asked)
+                victim = await known_leader(program, directory, nodes, asked)
                 asked = (victim + 1) % NODES
                 before = len(acknowledged) - 1
                 nodes[victim].kill()
@@ -103,7 +100,7 @@ async def failover(built, kills):
 
 
 async def leader_is_not(victim, program, directory, nodes, asked):
-    while await leader(program, directory, nodes, asked) == victim:
+    while await known_leader(program, directory, nodes, asked) == victim:
         await asyncio.sleep(0.02)
 
 

@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 from chaos import FLAGS, Load, attack
-from service import cluster, members
+from service import cluster, leader
 
 NODES = 3
 # The disk of a node, in MiB: an hour takes a tenth of it.
@@ -102,11 +102,10 @@ class Faults:
     def leader(self):
         """The number of the leader, as the nodes that answer know it."""
         for number in range(NODES):
-            with contextlib.suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
-                for member in members(self.program, self.directory / f"node{number}"):
-                    if member["leader"]:
-                        ports = [node.port for node in self.nodes]
-                        return ports.index(int(member["address"].rsplit(":", 1)[1]))
+            with contextlib.suppress(subprocess.CalledProcessError):
+                found = leader(self.program, self.directory / f"node{number}", self.nodes)
+                if found is not None:
+                    return found
         return self.some()
 
     async def wait(self, least, most):

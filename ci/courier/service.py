@@ -78,6 +78,15 @@ def members(program, data):
     return json.loads(listed.stdout)["members"]
 
 
+def leader(program, data, nodes):
+    """The place among `nodes` of the leader, as the node with this data knows it; None if it knows none."""
+    ports = [node.port for node in nodes]
+    for member in members(program, data):
+        if member["leader"]:
+            return ports.index(int(member["address"].rsplit(":", 1)[1]))
+    return None
+
+
 async def settled(program, data, count):
     """Waits until the cluster has this number of members, all of which can vote."""
     for _ in range(PATIENCE * 20):

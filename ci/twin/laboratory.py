@@ -279,6 +279,11 @@ def quantile(times, part):
     return times[min(max(math.ceil(part * len(times)), 1), len(times)) - 1]
 
 
+def percentiles(runs):
+    """The means of the runs' percentiles."""
+    return {f"p{part * 100:g}": statistics.mean(quantile(times, part) for times, _ in runs) for part in PARTS}
+
+
 def predict():
     with ProcessPoolExecutor(4) as pool:
         predictions = dict(pool.map(prediction, scenarios()))
@@ -290,11 +295,11 @@ def prediction(scenario):
     name = scenario[1]
     # What is predicted is what is measured: the mean of runs of that length, which differs from a percentile of all
     # requests together, as soon as runs differ.
-    file = DATA / f"definitions/{name}.json"
-    made = [simulate(file, scenario, WARM_UP + SECONDS, seed) for seed in range(SIMULATED)]
+    learned = DATA / f"definitions/{name}.json"
+    made = [simulate(learned, scenario, WARM_UP + SECONDS, seed) for seed in range(SIMULATED)]
     row = {"failed": statistics.mean(failed for _, failed in made)}
     row["rate"] = statistics.mean(len(times) for times, _ in made) / SECONDS
-    row |= {f"p{part * 100:g}": statistics.mean(quantile(times, part) for times, _ in made) for part in PARTS}
+    row |= percentiles(made)
     row["curve"] = [statistics.mean(quantile(times, n / 100) for times, _ in made) for n in range(1, 100)]
     # How far a prediction may be off: other resampled recordings, each as long as a measurement.
     others = []
@@ -302,8 +307,7 @@ def prediction(scenario):
         file = WORK / "traces" / f"{name}.{number}.json"
         row["resampled"] = file.exists()
         # Without resampled recordings the interval is that of chance alone.
-        file = file if file.exists() else DATA / f"definitions/{name}.json"
-        one, _ = simulate(file, scenario, WARM_UP + SECONDS, 100 + number)
+        one, _ = simulate(file if file.exists() else learned, scenario, WARM_UP + SECONDS, 100 + number)
         others.append({part: quantile(one, part) for part in PARTS})
     for part in PARTS:
         of = sorted(other[part] for other in others)
@@ -312,12 +316,10 @@ def prediction(scenario):
             wide = 2.36 * deviation  # Student's factor for eight
             row[f"p{part * 100:g}_interval"] = [math.exp(middle - wide), math.exp(middle + wide)]
     # The same from the traces alone.
-    learned, file = (DATA / f"definitions/{name}.json").read_text(), DATA / f"definitions/{name}.json"
-    if changed(json.loads(learned), scenario, True) != changed(json.loads(learned), scenario, False):
-        made = [simulate(file, scenario, WARM_UP + SECONDS, seed, configured=False) for seed in range(SIMULATED)]
-    row["from_traces_alone"] = {
-        f"p{part * 100:g}": statistics.mean(quantile(times, part) for times, _ in made) for part in PARTS
-    }
+    text = learned.read_text()
+    if changed(json.loads(text), scenario, True) != changed(json.loads(text), scenario, False):
+        made = [simulate(learned, scenario, WARM_UP + SECONDS, seed, configured=False) for seed in range(SIMULATED)]
+    row["from_traces_alone"] = percentiles(made)
     print(scenario[0], {key: value for key, value in row.items() if key != "curve"}, flush=True)
     return scenario[0], row
 

@@ -7,6 +7,7 @@
 use crate::model::{ConversationId, Message, UserId};
 use axum::extract::ws::Utf8Bytes;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use utoipa::ToSchema;
 
@@ -77,8 +78,13 @@ fn rest(message: &Message) -> String {
 }
 
 fn framed(sequence: u64, rest: &str) -> Utf8Bytes {
-    let begin = format!("{{\"type\":\"message:new\",\"sequence\":{sequence}");
-    [&begin, rest].concat().into()
+    let mut frame = String::with_capacity(rest.len() + ENVELOPE);
+    // Writing to a string does not fail.
+    let _ = write!(
+        frame,
+        "{{\"type\":\"message:new\",\"sequence\":{sequence}{rest}"
+    );
+    frame.into()
 }
 
 /// The public data of a user.

@@ -158,13 +158,17 @@ impl Shrinker<'_> {
                 && (plan.absent == self.plan().absent || self.is_harmless(plan)?)
                 && self.persists(seed, plan)?
             {
-                self.failure.seed = seed;
-                self.failure.plan = plan.clone();
-                self.failure.events = result.events;
+                self.keep(seed, plan.clone(), result.events);
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn keep(&mut self, seed: u64, plan: FaultPlan, events: u64) {
+        self.failure.seed = seed;
+        self.failure.plan = plan;
+        self.failure.events = events;
     }
 
     /// Other seeds change random choices, so they are of no use once the choices are listed.
@@ -300,9 +304,7 @@ impl Shrinker<'_> {
             if let Some(result) = self.fails(seed, &plan)?
                 && size(&plan, result.events) < size(self.plan(), self.failure.events)
             {
-                self.failure.seed = seed;
-                self.failure.plan = plan;
-                self.failure.events = result.events;
+                self.keep(seed, plan, result.events);
                 self.shorten()?;
                 failed = 0;
             }
@@ -361,9 +363,7 @@ impl Shrinker<'_> {
                 if size(&plan, result.events) < size(self.plan(), self.failure.events)
                     && self.persists(seed, &plan)?
                 {
-                    self.failure.seed = seed;
-                    self.failure.plan = plan;
-                    self.failure.events = result.events;
+                    self.keep(seed, plan, result.events);
                     return Ok(true);
                 }
             }

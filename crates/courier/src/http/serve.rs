@@ -361,7 +361,7 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(BUFFER)
-        // Otherwise each request that waits for the log looks for the end of the connection: a system call and a buffer.
+        // Otherwise each request that waits for the log allocates a buffer to look for the end of the connection.
         .half_close(true)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();

@@ -226,13 +226,12 @@ impl Core {
                 // The index takes no more entries now.
                 pause = pause.min(Duration::from_millis(1));
             }
-            let first = match self.works.recv_timeout(pause) {
+            let mut next_work = match self.works.recv_timeout(pause) {
                 Ok(work) => Some(work),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             let mut taken = 0;
-            let mut next_work = first;
             while let Some(work) = next_work {
                 self.take(work);
                 taken += 1;
