@@ -292,6 +292,17 @@ impl Fault {
         other
     }
 
+    /// Returns a fault that begins later by `by`, and lasts as long, if it then ends at `end` at the latest; otherwise
+    /// it ends there.
+    pub(crate) fn later(&self, by: u32, end: u32) -> Fault {
+        let mut other = self.clone();
+        if let Some(span) = self.span() {
+            let by = u64::from(by).min(u64::from(end).saturating_sub(span.end));
+            other.set_span((span.start + by) as u32..(span.end + by) as u32);
+        }
+        other
+    }
+
     /// Sets the interval of a fault that has one.
     pub(crate) fn set_span(&mut self, span: Range<u32>) {
         match self {

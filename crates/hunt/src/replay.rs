@@ -1,6 +1,7 @@
 //! Failures as files that replay them.
 
-use crate::{FaultPlan, HuntError, RunResult, Subject};
+use crate::{FaultPlan, Hunt, HuntError, Hunted, RunResult, Subject, Trace, hunt_with};
+use corsair::Random;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -152,6 +153,75 @@ impl Replay {
                 property: self.property.clone(),
             }),
         }
+    }
+
+    /// Searches for the violation in runs that resemble the replay: the faults of its plan, at the same times or up to
+    /// a twentieth of the run earlier or later, with other seeds.
+    ///
+    /// A seed gives the same run only as long as the program is unchanged. For real programs that means the same
+    /// executable, so after a rebuild the plan is what remains of a failure. Use the plan as it was found, because a
+    /// shrunk plan suits only its seed.
+    ///
+    /// # Errors
+    /// If a run cannot be completed.
+    pub fn search(
+        &self,
+        subject: &dyn Subject,
+        hunt: &Hunt,
+        progress: impl FnMut(&Hunted),
+    ) -> Result<Hunted, HuntError> {
+        let near = Near {
+            subject,
+            plan: &self.plan,
+        };
+        hunt_with(&near, hunt, progress)
+    }
+}
+
+/// A subject whose plans resemble one plan.
+struct Near<'a> {
+    subject: &'a dyn Subject,
+    plan: &'a FaultPlan,
+}
+
+/// The part of a run by which a fault is moved at most.
+const MOST_MOVED: u32 = 20;
+
+impl Subject for Near<'_> {
+    fn name(&self) -> &'static str {
+        self.subject.name()
+    }
+
+    fn nodes(&self) -> u32 {
+        self.subject.nodes()
+    }
+
+    fn time(&self) -> u32 {
+        self.subject.time()
+    }
+
+    fn loses_disks(&self) -> bool {
+        self.subject.loses_disks()
+    }
+
+    fn draw(&self, random: &mut Random, _: u32) -> FaultPlan {
+        let mut plan = self.plan.clone();
+        if random.below(2) == 0 {
+            let (most, end) = (plan.time / MOST_MOVED, plan.faults_until().min(plan.end()));
+            for fault in &mut plan.faults {
+                *fault = fault.earlier(random.below(most + 1));
+                *fault = fault.later(random.below(most + 1), end);
+            }
+        }
+        plan
+    }
+
+    fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError> {
+        self.subject.run(seed, plan, workers)
+    }
+
+    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<Trace, HuntError> {
+        self.subject.trace(seed, plan)
     }
 }
 

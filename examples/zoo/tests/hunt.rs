@@ -88,6 +88,41 @@ fn every_bug_is_found_shrunk_and_replayed_on_any_number_of_workers() {
     }
 }
 
+/// The number of runs near a failure within which it has to be found with another seed; most need fewer than ten.
+const MOST_NEAR: u64 = 100;
+
+// Guarantee: hunt-10.
+#[test]
+fn a_failure_is_found_again_near_its_faults_when_its_seed_means_another_run() {
+    let twins = corsair_zoo::all(false);
+    for subject in common() {
+        let (subject, name) = (&*subject, subject.name());
+        let found = failure(subject);
+        let replay = Replay {
+            program: name.to_owned(),
+            property: found.property.clone(),
+            seed: found.seed,
+            plan: found.plan,
+        };
+        let settings = Hunt {
+            seed: 0xbeef,
+            runs: MOST_NEAR,
+            time: Duration::from_secs(3600),
+            ..Hunt::default()
+        };
+        let near = replay.search(subject, &settings, |_| {}).unwrap();
+        let missing = || panic!("{name}: {}", near.properties);
+        assert_eq!(
+            near.failure.unwrap_or_else(missing).property,
+            replay.property,
+            "{name}"
+        );
+        let twin = twins.iter().find(|twin| twin.name() == name).unwrap();
+        let passed = replay.search(&**twin, &settings, |_| {}).unwrap();
+        assert_eq!(passed.failure, None, "{name}");
+    }
+}
+
 // Guarantee: hunt-2.
 #[test]
 fn a_replay_that_does_not_violate_its_property_is_not_written() {

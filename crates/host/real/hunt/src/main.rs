@@ -9,7 +9,9 @@ mod nodes;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use cluster::{Cluster, OPERATIONS, SECONDS};
-use corsair_hunt::{Failure, Hunt, Replay, Subject, explain, hunt_with, shrink_within};
+use corsair_hunt::{
+    Failure, Hunt, HuntError, Hunted, Replay, Subject, explain, hunt_with, shrink_within,
+};
 use faults::LEAST;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +23,11 @@ const REPORT: u64 = 20;
 
 /// The number of lines of a history that are printed.
 const SHOWN: usize = 12;
+
+/// The file of a failure as it was found, with which a later build searches for it.
+const FOUND: &str = "found.json";
+/// The file of the shrunk failure.
+const SHRUNK: &str = "replay.json";
 
 #[derive(Parser)]
 #[command(version, about)]
@@ -52,7 +59,7 @@ struct Args {
     /// Run each seed on two workers as well, and compare the digests
     #[arg(long)]
     repeat: bool,
-    /// Run the failure in this file instead
+    /// Run the failure in this file instead; if the program has changed since, search for it with its faults
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
 }
@@ -78,22 +85,6 @@ fn run(args: &Args) -> Result<ExitCode> {
         repeats: args.repeat,
         ..Cluster::default()
     };
-    if let Some(path) = &args.replay {
-        let replay = Replay::load(path)?;
-        let result = replay.run(&cluster, 1)?;
-        println!(
-            "violated: {} (digest {:016x})",
-            replay.property, result.digest
-        );
-        let failure = Failure {
-            property: replay.property,
-            seed: replay.seed,
-            plan: replay.plan,
-            events: result.events,
-        };
-        report(&cluster, &failure, &args.out)?;
-        return Ok(ExitCode::FAILURE);
-    }
     let begun = Instant::now();
     let hunt = Hunt {
         seed: args.seed,
@@ -113,18 +104,33 @@ fn run(args: &Args) -> Result<ExitCode> {
             totals.faults.load(Relaxed)
         );
     };
-    let hunted = hunt_with(&cluster, &hunt, |hunted| {
+    let report_progress = |hunted: &Hunted| {
         if hunted.runs.is_multiple_of(REPORT) {
             progress(hunted.runs);
         }
-    })?;
+    };
+    let hunted = match &args.replay {
+        None => hunt_with(&cluster, &hunt, report_progress)?,
+        Some(path) => {
+            let replay = Replay::load(path)?;
+            if let Some(failure) = again(&cluster, &replay)? {
+                report(&cluster, &failure, &args.out)?;
+                return Ok(ExitCode::FAILURE);
+            }
+            println!(
+                "the seed does not violate '{}'; other seeds, faults nearby:",
+                replay.property
+            );
+            replay.search(&cluster, &hunt, report_progress)?
+        }
+    };
     progress(hunted.runs);
     let Some(failure) = hunted.failure else {
         println!("no violation");
         return Ok(ExitCode::SUCCESS);
     };
     println!("violated: {} (seed {})", failure.property, failure.seed);
-    write_replay(&cluster, &failure, &args.out)?;
+    write_replay(&cluster, &failure, &args.out, FOUND)?;
     let shrunk = shrink_within(&cluster, &failure, Duration::from_secs(args.shrink))?;
     println!(
         "shrunk in {} runs from {} to {} faults and from {} to {} system calls",
@@ -138,25 +144,45 @@ fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// Runs a replay, and returns its failure; `None` if this build has another run for the seed, or the fault is repaired.
+fn again(cluster: &Cluster, replay: &Replay) -> Result<Option<Failure>> {
+    match replay.run(cluster, 1) {
+        Ok(result) => {
+            println!(
+                "violated: {} (digest {:016x})",
+                replay.property, result.digest
+            );
+            Ok(Some(Failure {
+                property: replay.property.clone(),
+                seed: replay.seed,
+                plan: replay.plan.clone(),
+                events: result.events,
+            }))
+        }
+        Err(HuntError::NotReproduced { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn write(out: &Path, name: &str, contents: &str) -> Result<()> {
     let path = out.join(name);
     let written = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&path, contents));
     written.with_context(|| path.display().to_string())
 }
 
-fn write_replay(cluster: &Cluster, failure: &Failure, out: &Path) -> Result<()> {
+fn write_replay(cluster: &Cluster, failure: &Failure, out: &Path, name: &str) -> Result<()> {
     let replay = Replay {
         program: cluster.name().to_owned(),
         property: failure.property.clone(),
         seed: failure.seed,
         plan: failure.plan.clone(),
     };
-    write(out, "replay.json", &replay.to_json())
+    write(out, name, &replay.to_json())
 }
 
 /// Runs a failure again, writes what there is to see of it, and prints the explanation.
 fn report(cluster: &Cluster, failure: &Failure, out: &Path) -> Result<()> {
-    write_replay(cluster, failure, out)?;
+    write_replay(cluster, failure, out, SHRUNK)?;
     let (answer, _) = cluster.simulate(failure.seed, &failure.plan, 1);
     let Some(violation) = answer.violation else {
         bail!("the run does not violate '{}' again", failure.property);
