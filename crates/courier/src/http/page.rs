@@ -5,14 +5,24 @@ use crate::counts::Reservation;
 use crate::inner::Inner;
 use crate::limits::MOST_UNREAD;
 use crate::model::UserId;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::time::Duration;
 
-/// A header which says that the page may lack messages of other nodes, because the log cannot be reached.
+/// A header which says that the answer may lack what other nodes have written, because the log cannot be reached.
 const BEHIND: HeaderName = HeaderName::from_static("courier-behind");
+
+/// Returns an answer, with the header [`BEHIND`] unless it is `current`.
+pub(super) fn mark(answer: impl IntoResponse, current: bool) -> Response {
+    let mut answer = answer.into_response();
+    if !current {
+        let headers = answer.headers_mut();
+        headers.insert(BEHIND, HeaderValue::from_static("true"));
+    }
+    answer
+}
 
 /// Reserved memory for one page.
 #[derive(Debug)]
@@ -51,14 +61,8 @@ impl PageReservation {
         self.user.shrink(bytes.len());
         self.all.shrink(bytes.len());
         let bytes = Bytes::from_owner(Page { bytes, _room: self });
-        let mut response = Response::new(Body::from(bytes));
-        let headers = response.headers_mut();
         let json = HeaderValue::from_static("application/json");
-        headers.insert(header::CONTENT_TYPE, json);
-        if !current {
-            headers.insert(BEHIND, HeaderValue::from_static("true"));
-        }
-        Ok(response)
+        Ok(mark(([(header::CONTENT_TYPE, json)], bytes), current))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sessions: logging in and out, and changing the password.
 
+use super::page::mark;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, account};
 use crate::command::{Command, Refusal};
@@ -14,6 +15,7 @@ use crate::token::Token;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -193,9 +195,9 @@ pub(crate) async fn log_out(
 pub(crate) async fn list(
     State(node): State<Node>,
     who: Authenticated,
-) -> Result<Json<SessionList>, Problem> {
+) -> Result<Response, Problem> {
     let node = &node.inner;
-    node.catch_up_if_possible().await?;
+    let current = node.catch_up_if_possible().await?;
     let found = node.index.sessions(who.user).await.map_err(Failure::from)?;
     let now = Millis::now();
     let mut sessions: Vec<SessionView> = found
@@ -209,7 +211,7 @@ pub(crate) async fn list(
         })
         .collect();
     sessions.sort_unstable_by_key(|session| std::cmp::Reverse(session.expires));
-    Ok(Json(SessionList { sessions }))
+    Ok(mark(Json(SessionList { sessions }), current))
 }
 
 /// Revokes a session of the caller.

@@ -1,5 +1,6 @@
 //! Users, and their online status.
 
+use super::page::mark;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, StrictQuery};
 use super::sessions::{Credentials, LoggedIn, check_new, open_session};
@@ -13,6 +14,7 @@ use crate::options::Registration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use utoipa::{IntoParams, ToSchema};
@@ -182,7 +184,7 @@ pub(crate) async fn find(
     State(node): State<Node>,
     _: Authenticated,
     StrictQuery(wanted): StrictQuery<UserFilter>,
-) -> Result<Json<Users>, Problem> {
+) -> Result<Response, Problem> {
     let node = &node.inner;
     let UserFilter {
         prefix,
@@ -190,7 +192,7 @@ pub(crate) async fn find(
         ids,
         limit: most,
     } = wanted;
-    node.catch_up_if_possible().await?;
+    let current = node.catch_up_if_possible().await?;
     let (users, more) = match ids {
         Some(ids) if prefix.is_none() && after.is_none() => {
             let ids = numbers(&ids).map_err(|message| Problem::invalid("ids", message))?;
@@ -211,7 +213,7 @@ pub(crate) async fn find(
             (page.items, page.more)
         }
     };
-    Ok(Json(Users { users, more }))
+    Ok(mark(Json(Users { users, more }), current))
 }
 
 /// Parses a list of user numbers.

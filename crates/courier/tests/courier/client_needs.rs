@@ -1,6 +1,6 @@
 //! Functions that a client needs: finding users, history from its end, unread counts, the page.
 
-use crate::node::{PASSWORD, http, in_memory, limits, quiet, said, start, users};
+use crate::node::{PASSWORD, host, http, in_memory, limits, on_disk, quiet, said, start, users};
 use corsair_courier::{Options, Registration};
 use corsair_courier_load::client::{Http, Login, ServerMessage};
 use hyper::{Method, StatusCode};
@@ -349,4 +349,27 @@ async fn raw(node: &corsair_courier::Serving, request: &str, origin: &str) -> St
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
+}
+
+#[tokio::test]
+async fn a_client_that_ends_its_half_of_the_connection_gets_the_answer_to_its_post() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let dir = tempfile::tempdir().unwrap();
+    let node = on_disk(dir.path()).await;
+    let mut http = http(&node).await;
+    let people = users(&mut http, 2).await;
+    let room = http.converse(&people[0].token, &[people[1].user]).await;
+    let mut stream = tokio::net::TcpStream::connect(host(&node)).await.unwrap();
+    let request = format!(
+        "POST /conversations/{}/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 15\r\n\r\n{{\"text\":\"ahoy\"}}",
+        room.unwrap(),
+        people[0].token
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    // The node closes the connection after the answer, because no other request can come.
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    node.stop().await;
 }

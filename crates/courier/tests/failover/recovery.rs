@@ -3,6 +3,21 @@
 use crate::nodes::{PATIENCE, nodes};
 use corsair_courier_load::client::{Http, Socket};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// True if a node answers the request with the header which says that it may be behind.
+async fn is_marked(host: &str, path: &str, token: &str) -> bool {
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+    answer.contains("\r\ncourier-behind: true\r\n")
+}
 
 // Guarantee: courier-24.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,11 +112,25 @@ async fn a_node_that_may_be_behind_calls_nothing_unknown() {
     let path = format!("/conversations/{}", new.0);
     let shown = http.send(hyper::Method::GET, &path, &headers, "").await;
     assert_eq!(shown.unwrap().0.as_u16(), 503);
+    let history = format!("/conversations/{}/messages", room.0);
+    let reads = [
+        "/users?prefix=b",
+        "/sessions",
+        "/conversations",
+        "/conversations/unread",
+        &history,
+    ];
+    for path in reads {
+        assert!(is_marked(&behind, path, &anne.token).await, "{path}");
+    }
     // It learns of the message before it answers.
     cluster.all[..2]
         .iter()
         .for_each(|node| node.signal("-CONT"));
     cluster.all[2].ready().await;
+    for path in reads {
+        assert!(!is_marked(&behind, path, &anne.token).await, "{path}");
+    }
     assert_eq!(resume(1).await, Ok(()));
     assert_eq!(resume(2).await, Err(Some(422)));
     let history = http.history(&mary.token, new, 0).await;
