@@ -6,9 +6,10 @@
 #![allow(unsafe_code, reason = "memory shared between processes")]
 
 use crate::calls::Call;
-use crate::raw::Signal;
+use crate::raw::{Signal, args, raw};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The size of a command in bytes: at most one packet, whose data is at most 64 KiB.
 const INPUT: usize = 128 << 10;
@@ -228,14 +229,21 @@ impl Channel {
         self.0.command.raise();
     }
 
-    /// Waits for the reply, at most `seconds` of the wall clock, and takes the output of the process.
-    pub(crate) fn receive(&self, seconds: u32, output: &mut HostOutput) -> Reply {
+    /// Waits for the reply, and takes the output of the process. The process is stuck when it has used `limit` of
+    /// processor time meanwhile, or none in ten minutes. How long a busy machine delays it must not change a result.
+    pub(crate) fn receive(&self, limit: Duration, output: &mut HostOutput) -> Reply {
         let memory = self.0;
-        let started = std::time::Instant::now();
-        let mut answered = memory.reply.wait_for(Some(seconds));
-        // A wait may also end spuriously.
-        while !answered && started.elapsed().as_secs() < seconds.into() {
+        let mut answered = memory.reply.wait_for(Some(1));
+        let (mut used, mut last, mut idle) = (Duration::ZERO, None, 0);
+        // Without a limit, a debugger may have stopped the process.
+        while !answered && used < limit && (idle < IDLE || limit == Duration::MAX) {
             answered = memory.reply.wait_for(Some(1));
+            let now = processor_time(self.pid());
+            let more = now
+                .unwrap_or_default()
+                .saturating_sub(last.or(now).unwrap_or_default());
+            (used, last) = (used + more, now);
+            idle = if more.is_zero() { idle + 1 } else { 0 };
         }
         let gone = memory.is_gone.load(Ordering::Acquire) == 1;
         if !answered && !gone {
@@ -411,4 +419,21 @@ impl Channel {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.add(start), bytes.len()) };
         length.store((start + bytes.len()) as u32, Ordering::Release);
     }
+}
+
+/// The seconds after which a process that does not run is stuck: it waits for something that nobody simulates.
+const IDLE: u32 = 600;
+
+/// Returns the processor time that a process has used; `None` if it does not exist.
+fn processor_time(pid: i32) -> Option<Duration> {
+    // The clock of a process, as `clock_getcpuclockid` computes its number.
+    let clock = (!pid << 3) | 2;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let found = &raw mut time as usize;
+    // SAFETY: the call writes to `time`, which outlives it.
+    let result = unsafe { raw(libc::SYS_clock_gettime, args([clock as usize, found])) };
+    (pid > 0 && result == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }

@@ -123,6 +123,10 @@ impl Sim {
         match self.0 {}
     }
 
+    pub fn processor_limit(&mut self, _: Duration) {
+        match self.0 {}
+    }
+
     pub fn address(&self, _: &HostId) -> IpAddr {
         match self.0 {}
     }

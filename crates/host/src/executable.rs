@@ -17,6 +17,7 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The environment variable with the descriptor of the file that contains the configuration of the process.
 const BOOT: &str = "CORSAIR_HOST_BOOT";
@@ -299,6 +300,7 @@ fn read_boot(reader: &mut Reader<'_>) -> Option<(World, Boot)> {
     let world = World {
         seed,
         preemption,
+        processor_limit: Duration::MAX,
         environment: vec![],
         hosts,
         names,

@@ -13,9 +13,6 @@ use corsair::{Actor, Context, Event, Flow, TimerHandle, Token};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The wall-clock time in seconds that a host may run without a system call.
-const STUCK_AFTER: u32 = 20;
-
 /// The actor of a host whose program is a process.
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -162,8 +159,8 @@ impl Machine {
         loop {
             let mut output = HostOutput::default();
             let limit = match self.uplink.world.debug.stop {
-                None => STUCK_AFTER,
-                Some(_) => u32::MAX,
+                None => self.uplink.world.processor_limit,
+                Some(_) => Duration::MAX,
             };
             let reply = channel.receive(limit, &mut output);
             self.uplink
@@ -183,6 +180,11 @@ impl Machine {
                     return;
                 }
                 Reply::Stuck => {
+                    channel.kill();
+                    channel.take(&mut output);
+                    let mut record = self.uplink.record();
+                    record.lines.take(self.uplink.host, &output.log);
+                    drop(record);
                     self.end_process(cx);
                     self.uplink.record().state = HostState::Stuck;
                     return;

@@ -39,6 +39,7 @@ pub struct Sim {
     seed: u64,
     workers: NonZeroUsize,
     preemption: u32,
+    processor_limit: Duration,
     network: Arc<dyn Network>,
     links: OwnModels,
     environment: Vec<(String, String)>,
@@ -62,6 +63,7 @@ impl Sim {
             seed,
             workers,
             preemption: 0,
+            processor_limit: Duration::from_secs(20),
             network: Arc::new(Fifo(network.expect("the range is not empty"))),
             links: OwnModels::new(),
             environment: vec![],
@@ -332,6 +334,12 @@ impl Sim {
         self.preemption = per_thousand;
     }
 
+    /// Sets the processor time that a program may use between two system calls, to within a second; 20 s by default. A
+    /// program that computes for longer is [`HostState::Stuck`], for example in a loop that never ends.
+    pub fn processor_limit(&mut self, limit: Duration) {
+        self.processor_limit = limit;
+    }
+
     /// Returns the host's IPv4 address.
     pub fn address(&self, host: &HostId) -> IpAddr {
         addresses(host.0)[0]
@@ -370,6 +378,7 @@ impl Sim {
         let world = Box::leak(Box::new(World {
             seed: self.seed,
             preemption: self.preemption,
+            processor_limit: self.processor_limit,
             environment: std::mem::take(&mut self.environment),
             hosts: std::mem::take(&mut self.hosts),
             names: std::mem::take(&mut self.names),

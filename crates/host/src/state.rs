@@ -33,7 +33,8 @@ pub enum HostState {
     Unsupported,
     /// No thread of the host's program can ever run again.
     Deadlocked,
-    /// The host's program ran for many seconds of the wall clock without any system call.
+    /// The host's program used all the processor time that it may use between two system calls
+    /// ([`Sim::processor_limit`](crate::Sim::processor_limit)).
     Stuck,
 }
 
@@ -58,7 +59,9 @@ impl fmt::Display for HostState {
             HostState::Crashed(signal) => return write!(f, "was ended by signal {signal}"),
             HostState::Unsupported => "made a call that is not simulated",
             HostState::Deadlocked => "is deadlocked",
-            HostState::Stuck => "ran for 20 s of the wall clock without a system call",
+            HostState::Stuck => {
+                "computed for too long without a system call (Sim::processor_limit sets the limit)"
+            }
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::storage::Medium;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 /// The network address of all hosts: the address of the first host follows it.
 const NET_V4: u32 = 0x0a00_0000;
@@ -62,6 +63,8 @@ pub(crate) struct World {
     pub seed: u64,
     /// The number of calls among 1,000 before which another thread runs.
     pub preemption: u32,
+    /// The processor time that a program may use between two system calls.
+    pub processor_limit: Duration,
     /// Environment variables of all hosts.
     pub environment: Vec<(String, String)>,
     pub hosts: Vec<HostSpec>,
@@ -136,6 +139,7 @@ mod tests {
         let world = World {
             seed: 1,
             preemption: 0,
+            processor_limit: Duration::MAX,
             environment: vec![],
             hosts: names.iter().enumerate().map(host).collect(),
             names: names.iter().cloned().zip(0..).collect(),

@@ -112,6 +112,68 @@ fn a_loop_that_polls_the_clock_ends(sim: &mut Sim) -> Result<(), SimError> {
 
 // Guarantee: host-4.
 #[corsair_host::test]
+fn a_loop_without_an_end_is_stuck(sim: &mut Sim) {
+    sim.processor_limit(Duration::from_secs(1));
+    let (state, text) = failure(sim, || {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    assert_eq!(state, HostState::Stuck, "{text}");
+    assert!(text.contains("without a system call"), "{text}");
+}
+
+/// Sends a signal of the machine to the processes of all hosts, which are children of a child of this process.
+fn signal_hosts(signal: i32) {
+    let parent = |pid: i32| -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?
+            .1
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()
+    };
+    let own = std::process::id() as i32;
+    let mut count = 0;
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        if parent(pid).and_then(parent) == Some(own) {
+            // SAFETY: the call has no memory arguments.
+            unsafe { libc::kill(pid, signal) };
+            count += 1;
+        }
+    }
+    assert!(count > 0, "there is no host");
+}
+
+#[corsair_host::test]
+fn a_host_to_which_the_machine_gives_no_processor_is_not_stuck(sim: &mut Sim) {
+    sim.processor_limit(Duration::from_secs(1));
+    let host = sim.host("x", || {
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    sim.run_until(Duration::from_millis(10)).unwrap();
+    signal_hosts(libc::SIGSTOP);
+    let resumed = std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(4));
+        signal_hosts(libc::SIGCONT);
+    });
+    sim.run_until(MINUTE).unwrap();
+    resumed.join().unwrap();
+    assert_eq!(sim.state(&host), HostState::Exited(0));
+}
+
+// Guarantee: host-4.
+#[corsair_host::test]
 fn a_stack_overflow_is_named(sim: &mut Sim) {
     #[allow(unconditional_recursion, reason = "overflows the stack on purpose")]
     fn deeper(level: &mut [u8; 1024]) -> u8 {
