@@ -7,7 +7,8 @@
 #   ci/host.sh real [LOSSES] software of others and our own services (crates/host/real): SQLite and redb through LOSSES
 #                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
 #   ci/host.sh matrix [SEEDS] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with and without address
-#                            randomization, and in the filter: one digest for each seed
+#                            randomization, and in the filter: one digest for each seed; also with rustls, jemalloc
+#                            and mimalloc
 #   ci/host.sh losses [SEEDS] the stream server through power losses and kills with 10,000 seeds: each point counts once. Each
 #                            processor runs a part of the seeds, because the threads of hosts take turns
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
@@ -55,20 +56,33 @@ suite() {
 
 if [ "$mode" = matrix ]; then
     export SEEDS=${2:-1000}
-    program=$(programs -p corsair-host --test services)
-    run() { "$@" --nocapture axum_and_hyper_survive_a_kill 2>&1 | grep -o 'digest of seed.*' | sort; }
-    expected=$(run "$program")
-    [ "$(wc -l <<<"$expected")" = "$SEEDS" ] || { echo "matrix: not every seed has a digest" >&2; exit 1; }
-    # Six at once are neighbours of each other.
+    export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
     logs=$(mktemp -d)
-    for number in 1 2 3 4 5 6; do run "$program" >"$logs/beside-$number" & done
-    wait
-    ! setarch -R true 2>/dev/null || run setarch -R "$program" >"$logs/fixed"
-    ! without_personality /bin/true 2>/dev/null || run without_personality "$program" >"$logs/filter"
-    for log in "$logs"/*; do
-        diff -q "$log" - <<<"$expected" >/dev/null || { echo "matrix: $(basename "$log") differs" >&2; exit 1; }
-        echo "$(basename "$log"): $SEEDS seeds on 1, 2 and 4 workers have the same digests"
-    done
+    trap 'rm -rf "$logs"' EXIT
+    # Compares the digests of a test in several processes: the test, how many of them are neighbours of each other, and
+    # the arguments of Cargo that build its program.
+    compare() {
+        local test=$1 copies=$2 program expected log
+        shift 2
+        program=$(programs "$@")
+        run() { "$@" --nocapture "$test" 2>&1 | grep -o 'digest of seed.*' | sort; }
+        expected=$(run "$program")
+        [ "$(wc -l <<<"$expected")" = "$SEEDS" ] || { echo "matrix: $test: not every seed has a digest" >&2; exit 1; }
+        for number in $(seq "$copies"); do run "$program" >"$logs/beside-$number" & done
+        wait
+        ! setarch -R true 2>/dev/null || run setarch -R "$program" >"$logs/fixed"
+        ! without_personality /bin/true 2>/dev/null || run without_personality "$program" >"$logs/filter"
+        for log in "$logs"/*; do
+            diff -q "$log" - <<<"$expected" >/dev/null || { echo "matrix: $test: $(basename "$log") differs" >&2; exit 1; }
+            echo "$test: $(basename "$log"): $SEEDS seeds on 1, 2 and 4 workers have the same digests"
+            rm "$log"
+        done
+    }
+    compare axum_and_hyper_survive_a_kill 6 -p corsair-host --test services
+    real=(--manifest-path crates/host/real/Cargo.toml --test)
+    compare reqwest_and_axum_under_rustls_repeat 2 "${real[@]}" tls
+    compare a_program_with_an_allocator_of_its_own_repeats 2 "${real[@]}" jemalloc
+    compare a_program_with_an_allocator_of_its_own_repeats 2 "${real[@]}" mimalloc
     exit
 fi
 

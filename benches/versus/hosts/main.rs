@@ -2,7 +2,8 @@
 //! sockets. Prints the median wall-clock time of each task; the runs of the two simulators alternate.
 //!
 //! turmoil advances in ticks of a millisecond, its default, because tokio's timers are not finer. The simulated
-//! kernel of `corsair-host` has a resolution of a nanosecond.
+//! kernel of `corsair-host` has a resolution of a nanosecond and skips the time in which nothing happens. So the
+//! requests are also measured with latencies of several ticks: turmoil polls all hosts in each tick.
 #![allow(clippy::print_stdout, reason = "prints what it measures")]
 
 use axum::Router;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 const REPETITIONS: usize = 5;
-/// The latency of each packet in both simulators.
+/// The latency of each packet in both simulators, if nothing else is said: one tick of turmoil.
 const LATENCY: Duration = Duration::from_millis(1);
 const BYTES: u32 = 2_000;
 const REQUESTS: u32 = 2_000;
@@ -154,12 +155,12 @@ mod turmoil_hosts {
 }
 
 /// Runs a server and a client on corsair.
-fn corsair_run(server: fn(), client: fn()) {
+fn corsair_run(latency: Duration, server: fn(), client: fn()) {
     let run = simulate(
         1,
         NonZeroUsize::MIN,
         |sim: &mut Sim| -> Result<(), Failure> {
-            sim.network(Fifo(Jitter::new(LATENCY, LATENCY)?));
+            sim.network(Fifo(Jitter::new(latency, latency)?));
             sim.host("server", server);
             let client = sim.host("client", client);
             while sim.state(&client) != corsair_host::HostState::Exited(0) {
@@ -173,14 +174,14 @@ fn corsair_run(server: fn(), client: fn()) {
 }
 
 /// Runs a server and a client on turmoil.
-fn turmoil_run<S, C>(server: fn() -> S, client: fn() -> C)
+fn turmoil_run<S, C>(latency: Duration, server: fn() -> S, client: fn() -> C)
 where
     S: Future<Output = turmoil::Result> + 'static,
     C: Future<Output = turmoil::Result> + 'static,
 {
     let mut sim = turmoil::Builder::new()
-        .min_message_latency(LATENCY)
-        .max_message_latency(LATENCY)
+        .min_message_latency(latency)
+        .max_message_latency(latency)
         .simulation_duration(Duration::from_secs(3_600))
         .build();
     sim.host("server", server);
@@ -217,6 +218,7 @@ fn compare(task: &str, count: u32, contenders: Vec<Contender>) {
 fn against_turmoil<S, C>(
     task: &str,
     count: u32,
+    latency: Duration,
     own: [fn(); 2],
     server: fn() -> S,
     client: fn() -> C,
@@ -228,11 +230,11 @@ fn against_turmoil<S, C>(
     let contenders: Vec<Contender> = vec![
         (
             "corsair".to_owned(),
-            Box::new(move || corsair_run(own_server, own_client)),
+            Box::new(move || corsair_run(latency, own_server, own_client)),
         ),
         (
             "turmoil".to_owned(),
-            Box::new(move || turmoil_run(server, client)),
+            Box::new(move || turmoil_run(latency, server, client)),
         ),
     ];
     compare(task, count, contenders);
@@ -302,17 +304,21 @@ fn main() {
     against_turmoil(
         "a byte to another host and back",
         BYTES,
+        LATENCY,
         [real::bytes_server, real::bytes_client],
         turmoil_hosts::bytes_server,
         turmoil_hosts::bytes_client,
     );
-    against_turmoil(
-        "a request of hyper to axum",
-        REQUESTS,
-        [real::web_server, real::web_client],
-        turmoil_hosts::web_server,
-        turmoil_hosts::web_client,
-    );
+    for ticks in [1, 5, 20, 50] {
+        against_turmoil(
+            &format!("a request, latency of {ticks} ms"),
+            REQUESTS,
+            LATENCY * ticks,
+            [real::web_server, real::web_client],
+            turmoil_hosts::web_server,
+            turmoil_hosts::web_client,
+        );
+    }
     let own = |run: fn()| -> Vec<Contender> { vec![("corsair".to_owned(), Box::new(run))] };
     compare(
         "an hour of three hosts with timers",

@@ -1,7 +1,7 @@
 //! SQLite and redb on the simulated disk: committed rows survive power losses, and a database that does not sync is
 //! detected.
 //!
-//! The variable `POWER_LOSSES` sets the number of power losses; `ci/host.sh whole` sets it to 10,000.
+//! The variable `POWER_LOSSES` sets the number of power losses; `ci/host.sh real 10000` sets it to 10,000.
 
 use corsair_host::{Disk, Fault, HostState, Sim, SimError, simulate};
 use redb::{ReadableDatabase, TableDefinition};
