@@ -84,7 +84,9 @@ pub(super) fn find(
     name: &dyn Fn(Target) -> String,
     without_keys: &mut Vec<String>,
 ) -> Option<String> {
-    let share = step.probability.filter(|share| (0.01..=0.99).contains(share))?;
+    let share = step
+        .probability
+        .filter(|share| (0.01..=0.99).contains(share))?;
     let Some(Targets::One(target)) = &step.call else {
         return None;
     };

@@ -201,7 +201,7 @@ fn instances(
                 continue;
             }
             let (begin, end) = call.seen();
-            // A wait for a connection is no work.
+            // A wait for a connection is not work.
             if !waited_before.contains(&number) {
                 add(from, begin.min(about.end));
             }

@@ -1,6 +1,6 @@
 //! Estimates the rate limit of a service from the requests that it admitted and those that it refused.
 //!
-//! A token bucket with `rate` tokens per second and room for `burst` tokens admits a request for a token. Its debt,
+//! A token bucket with `rate` tokens per second and a capacity of `burst` tokens admits a request for a token. Its debt,
 //! the number of missing tokens, is at most the burst after each admitted request, and above the burst less one
 //! before each refused one. For other rates than the true one, some refused requests would have found a token.
 
