@@ -6,7 +6,8 @@
     laboratory.py measure   runs every scenario on the real services, writes measured.json
     laboratory.py report    compares, writes results.csv and results.svg
 
-systems.json has the systems and the scenarios. Predictions are committed before the measurement.
+systems.json has the systems and the scenarios. Predictions are committed before the measurement. TWIN_ONLY selects
+systems or scenarios by name, separated by commas; the entries of others stay as they are.
 """
 
 import json
@@ -20,7 +21,9 @@ import sys
 import time
 import urllib.request
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -38,24 +41,73 @@ SECONDS = float(os.environ.get("TWIN_SECONDS", "60"))
 REPEATS = int(os.environ.get("TWIN_REPEATS", "2"))
 WARM_UP = 5.0
 RESAMPLED = 8
-# The simulated runs of a prediction, each as long as a measured run.
+# The simulated runs of a prediction, each as long as a measured run, and the time for the last answers.
 SIMULATED = 10
+DRAIN = 20.0
 
 SYSTEMS = json.loads((HERE / "systems.json").read_text())
+ONLY = [name.strip() for name in os.environ.get("TWIN_ONLY", "").split(",") if name.strip()]
+# The highest 99th percentile, in seconds, of a load that the system sustains, and the highest share of failures.
+OBJECTIVE, MOST_FAILED = 0.5, 0.01
 
 
-def scenarios():
-    """Name, system, rates over time as [from, rate], and the service that is slowed by a factor, if one is."""
+@dataclass
+class Scenario:
+    """A condition of a system. `rates` are pairs of a time and a rate; `kind` says what is measured: the response
+    times, the capacity, or the load at which most requests begin to fail."""
+
+    name: str
+    system: str
+    rates: list
+    slow: list | None = None
+    fault: dict | None = None
+    kind: str = "times"
+    seconds: float = WARM_UP + SECONDS
+
+
+def all_scenarios():
+    begin = WARM_UP + SECONDS / 3
     for name, system in SYSTEMS.items():
         capacity = system["capacity"]
         for load in system["loads"]:
-            yield f"{name} at {load}", name, [[0, load * capacity]], None
+            yield Scenario(f"{name} at {load}", name, [[0, load * capacity]])
         if "slow" in system:
-            yield f"{name} slowed", name, [[0, 0.5 * capacity]], system["slow"]
+            yield Scenario(f"{name} slowed", name, [[0, 0.5 * capacity]], slow=system["slow"])
         if system.get("spike"):
-            begin = WARM_UP + SECONDS / 3
             rates = [[0, 0.4 * capacity], [begin, 0.95 * capacity], [begin + SECONDS / 6, 0.4 * capacity]]
-            yield f"{name} spike", name, rates, None
+            yield Scenario(f"{name} spike", name, rates)
+        for load in system.get("killed_at", []):
+            # One instance is killed, and starts again after a third of the time.
+            fault = {"kind": "kill", "at": begin, "for": SECONDS / 3, "service": system["killed"]}
+            yield Scenario(f"{name} killed at {load}", name, [[0, load * capacity]], fault=fault)
+        if "stall" in system:
+            service, factor = system["stall"]
+            fault = {"kind": "slow", "at": begin, "for": SECONDS / 6, "service": service, "factor": factor}
+            yield Scenario(f"{name} stalled", name, [[0, 0.5 * capacity]], fault=fault)
+        if system.get("capacity_searched"):
+            yield Scenario(f"{name} capacity", name, [[0, capacity]], kind="capacity")
+        if "tipping" in system:
+            # A ramp in steps of a hundredth of the capacity.
+            low, high = system["tipping"]
+            lasts, steps = SECONDS / 15, round((high - low) * 100)
+            rates = [[WARM_UP + n * lasts if n else 0, (low + n / 100) * capacity] for n in range(steps)]
+            yield Scenario(f"{name} tipping", name, rates, kind="tipping", seconds=WARM_UP + steps * lasts)
+
+
+def scenarios():
+    """The selected scenarios."""
+    return [one for one in all_scenarios() if not ONLY or one.system in ONLY or one.name in ONLY]
+
+
+def selected():
+    """The names of the selected systems."""
+    names = {scenario.system for scenario in scenarios()}
+    known = {name for scenario in all_scenarios() for name in (scenario.name, scenario.system)}
+    for name in ONLY:
+        if name not in known:
+            print(f"TWIN_ONLY: '{name}' is neither a system nor a scenario of systems.json", file=sys.stderr)
+            raise SystemExit(2)
+    return [name for name in SYSTEMS if name in names]
 
 
 class System:
@@ -63,30 +115,42 @@ class System:
 
     def __init__(self, name):
         self.name, self.about = name, SYSTEMS[name]
-        collector = f"http://127.0.0.1:{COLLECTOR}/{name}"
-        self.processes = []
+        self.collector = f"http://127.0.0.1:{COLLECTOR}/{name}"
+        # By service and instance.
+        self.processes = {}
         for service, about in self.about["services"].items():
-            spec = {"name": service, "port": about["port"], "slots": about.get("slots", 0)}
-            spec["endpoints"] = {op: [self.step(step) for step in steps] for op, steps in about["endpoints"].items()}
-            command = [*BINARIES[about["language"]], json.dumps(spec), collector]
-            log = (WORK / f"{name}-{service}.log").open("w")
-            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log))
-        self.collector = collector
+            for instance in range(about.get("instances", 1)):
+                self.start(service, instance)
 
-    def url(self, target):
+    def start(self, service, instance):
+        about = self.about["services"][service]
+        spec = {"name": service, "port": about["port"] + instance, "slots": about.get("slots", 0)}
+        spec["endpoints"] = {op: [self.step(step) for step in steps] for op, steps in about["endpoints"].items()}
+        command = [*BINARIES[about["language"]], json.dumps(spec), self.collector]
+        if "core" in about:
+            command = ["taskset", "-c", str(about["core"]), *command]
+        log = (WORK / f"{self.name}-{service}{instance or ''}.log").open("a")
+        self.processes[service, instance] = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def urls(self, target):
+        """The addresses of an endpoint at all instances."""
         service, operation = target.split(".")
-        return f"http://127.0.0.1:{self.about['services'][service]['port']}/{operation}"
+        about = self.about["services"][service]
+        return [f"http://127.0.0.1:{about['port'] + n}/{operation}" for n in range(about.get("instances", 1))]
 
     def step(self, step):
         step = dict(step)
         if "call" in step:
-            step["call"] = self.url(step["call"])
+            step["call"] = self.urls(step["call"])
         if "parallel" in step:
-            step["parallel"] = [self.url(target) for target in step["parallel"]]
+            step["parallel"] = [self.urls(target) for target in step["parallel"]]
         return step
 
     def ask(self, service, path):
-        url = f"http://127.0.0.1:{self.about['services'][service]['port']}/{path}"
+        for url in self.urls(f"{service}.{path}"):
+            self.ask_url(service, url)
+
+    def ask_url(self, service, url):
         for attempt in range(40):
             try:
                 return urllib.request.urlopen(url, timeout=20).read()
@@ -98,35 +162,77 @@ class System:
         for service in self.about["services"]:
             self.ask(service, "slow?factor=1")
 
+    def begin(self, fault):
+        if fault["kind"] == "slow":
+            return self.ask(fault["service"], f"slow?factor={fault['factor']}")
+        process = self.processes[fault["service"], 0]
+        process.kill()
+        process.wait()
+
+    def end(self, fault):
+        if fault["kind"] == "slow":
+            return self.ask(fault["service"], "slow?factor=1")
+        self.start(fault["service"], 0)
+
+    def run(self, scenario, seed):
+        """Runs a scenario, and returns its requests."""
+        fault, timers = scenario.fault, []
+        if scenario.slow:
+            self.ask(scenario.slow[0], f"slow?factor={scenario.slow[1]}")
+        if fault:
+            timers.append(Timer(fault["at"], self.begin, [fault]))
+            timers.append(Timer(fault["at"] + fault["for"], self.end, [fault]))
+        for timer in timers:
+            timer.start()
+        made = self.generate(scenario.rates, scenario.seconds, seed)
+        for timer in timers:
+            timer.join()
+        self.ready()
+        time.sleep(2)
+        return made
+
     def generate(self, rates, seconds, seed):
-        plan = {"url": self.url(self.about["entry"]), "collector": self.collector, "seconds": seconds}
+        plan = {"url": self.urls(self.about["entry"])[0], "collector": self.collector, "seconds": seconds}
         plan |= {"rates": rates, "seed": seed}
         made = subprocess.run([WORK / "generator", json.dumps(plan)], stdout=subprocess.PIPE, check=True)
         return json.loads(made.stdout)
 
     def stop(self):
-        for process in self.processes:
+        for process in self.processes.values():
             process.terminate()
             process.wait()
 
 
 def for_all(work):
-    """Does `work` for all systems at once: services wait, so that two cores are enough for all of them."""
+    """Does `work` for all selected systems: first at once for those whose services wait, for which two cores are
+    enough, then for each of those whose services use a core, while everything else has the others."""
     WORK.mkdir(parents=True, exist_ok=True)
     (WORK / "traces").mkdir(exist_ok=True)
+    cores = {name: [about["core"] for about in SYSTEMS[name]["services"].values() if "core" in about] for name in selected()}
+    groups = [[name for name in cores if not cores[name]], *([name] for name in cores if cores[name])]
+    everywhere, made = os.sched_getaffinity(0), {}
+    for group in filter(None, groups):
+        os.sched_setaffinity(0, everywhere.difference(cores[group[0]]) or everywhere)
+        made |= for_group(work, group)
+    os.sched_setaffinity(0, everywhere)
+    return made
+
+
+def for_group(work, names):
     python = str(WORK / "venv/bin/python")
     collector = subprocess.Popen([python, HERE / "collector.py", WORK / "traces", str(COLLECTOR)])
     time.sleep(1)
-    systems = [System(name) for name in SYSTEMS]
+    systems = [System(name) for name in names]
     try:
         for system in systems:
             system.ready()
         with ThreadPoolExecutor(len(systems)) as pool:
-            return dict(zip(SYSTEMS, pool.map(work, systems)))
+            return dict(zip(names, pool.map(work, systems)))
     finally:
         for system in systems:
             system.stop()
         collector.terminate()
+        collector.wait()
 
 
 def record_all():
@@ -146,7 +252,7 @@ def record_all():
 
 def define_all():
     with ProcessPoolExecutor(4) as pool:
-        list(pool.map(define, sys.argv[2:] or SYSTEMS))
+        list(pool.map(define, selected()))
 
 
 def define(name):
@@ -224,41 +330,62 @@ def scaled(value, factor):
 
 
 def changed(definition, scenario, configured):
-    """The definition of a scenario: a slowed service, and policies that come from configuration.
+    """The definition of a scenario: a slowed service, a fault, and policies that come from configuration.
 
     Where nothing waited in the recording, `configured` takes the number of slots from configuration, too.
     """
-    _, name, rates, slow = scenario
+    about = SYSTEMS[scenario.system]
     for service in definition["services"]:
-        known = SYSTEMS[name]["services"].get(service["name"])
-        if configured and known and "concurrency" not in service:
+        known = about["services"].get(service["name"])
+        if configured and known and known.get("slots") and "concurrency" not in service:
             service["concurrency"] = known["slots"]
-        if slow and service["name"] == slow[0]:
+        if configured and known and known.get("processors"):
+            service.setdefault("processors", known["processors"])
+        if scenario.slow and service["name"] == scenario.slow[0]:
             for endpoint in service["endpoints"]:
                 for step in endpoint["steps"]:
                     if "work" in step:
-                        step["work"] = scaled(step["work"], slow[1])
-        for caller, policies in SYSTEMS[name].get("policies", {}).items():
-            if service["name"] == caller:
-                service["calls"] = policies
-    profile = [{"at": f"{at}s", "rate": rate} for at, rate in rates]
+                        step["work"] = scaled(step["work"], scenario.slow[1])
+        if scenario.fault and service["name"] == scenario.fault["service"]:
+            fault = {key: scenario.fault[key] for key in scenario.fault if key != "service"}
+            fault |= {key: f"{fault[key] * 1e3:.0f}ms" for key in ("at", "for")}
+            # The smallest share is one instance.
+            service["faults"] = [fault | ({"share": 0.001} if fault["kind"] == "kill" else {})]
+        for called, policies in about.get("policies", {}).get(service["name"], {}).items():
+            learned = service.setdefault("calls", {})
+            learned[called] = learned.get(called, {}) | policies
     for load in definition["load"].values():
-        load |= {"rate": profile if len(profile) > 1 else rates[0][1], "arrivals": "poisson"}
+        load |= {"rate": scenario.rates[0][1], "arrivals": "poisson"}
     return definition
 
 
-def simulate(file, scenario, seconds, seed, configured=True):
-    """The response times of a scenario as it is simulated, sorted, and the share that fails."""
-    name = scenario[1]
+def prepared(file, scenario, seed, configured, profile=None):
+    """A directory with the definition of a scenario."""
     definition = changed(json.loads(file.read_text()), scenario, configured)
-    directory = WORK / "simulated" / f"{scenario[0].replace(' ', '-')}-{file.stem}-{seed}-{configured}"
+    for load in definition["load"].values():
+        load["rate"] = profile or load["rate"]
+    directory = WORK / "simulated" / f"{scenario.name.replace(' ', '-')}-{file.stem}-{seed}-{configured}"
     (directory / "json_arch").mkdir(parents=True, exist_ok=True)
     (directory / "json_arch/x_arch.json").write_text(json.dumps(definition))
-    command = [CORSAIR, "-a", "x", "-d", str(seconds), "--seed", str(seed), "--flow-format", "otlp", "--workers", "1"]
-    said = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+    return directory
+
+
+def corsair(directory, *arguments):
+    said = subprocess.run([CORSAIR, *arguments], cwd=directory, capture_output=True, text=True)
     if said.returncode:
-        raise SystemExit(f"{scenario[0]}: {said.stderr}")
-    times, failed, first = [], 0, None
+        raise SystemExit(f"{directory.name}: {said.stderr}")
+    return said.stdout
+
+
+def simulate(file, scenario, seed, configured=True):
+    """The requests of a scenario as it is simulated: at, took, failed."""
+    # After the load, the requests in flight are answered, as in a measurement.
+    rates = [*scenario.rates, [scenario.seconds, 0.001]]
+    profile = [{"at": f"{at * 1e3:.0f}ms", "rate": rate} for at, rate in rates]
+    directory = prepared(file, scenario, seed, configured, profile)
+    seconds = ["-d", str(scenario.seconds + DRAIN), "--seed", str(seed)]
+    corsair(directory, "-a", "x", *seconds, "--flow-format", "otlp", "--workers", "1")
+    requests, first = [], None
     flow = next((directory / "json_metrics").glob("*otlp*"))
     for line in flow.open():
         for resource in json.loads(line)["resourceSpans"]:
@@ -268,11 +395,53 @@ def simulate(file, scenario, seconds, seed, configured=True):
                         continue
                     begin, end = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
                     first = begin if first is None else min(first, begin)
-                    times.append(((begin - 0) / 1e9, (end - begin) / 1e9))
-                    failed += span.get("status", {}).get("code") in (2, "STATUS_CODE_ERROR")
+                    failed = span.get("status", {}).get("code") in (2, "STATUS_CODE_ERROR")
+                    requests.append((begin, end, failed))
     flow.unlink()
-    counted = [took for at, took in times if at - first / 1e9 >= WARM_UP]
-    return sorted(counted), failed / max(len(times), 1)
+    # A request without an answer has no duration; it has waited until the end.
+    last = first + (scenario.seconds + DRAIN) * 1e9
+    return [
+        {"at": (begin - first) / 1e9, "took": ((end if end > begin else last) - begin) / 1e9, "failed": failed or end <= begin}
+        for begin, end, failed in requests
+        if begin - first < scenario.seconds * 1e9
+    ]
+
+
+def counted(requests):
+    """The sorted response times after the warm-up, and the share that fails."""
+    times = sorted(one["took"] for one in requests if one["at"] >= WARM_UP)
+    return times, sum(one["failed"] for one in requests) / max(len(requests), 1)
+
+
+def tipping(requests, scenario):
+    """The rate from which on most requests fail in all intervals of five seconds; the last rate if they never do."""
+    width = 5.0
+    windows = [[] for _ in range(math.ceil(scenario.seconds / width))]
+    for one in requests:
+        windows[min(int(one["at"] / width), len(windows) - 1)].append(one["failed"])
+    good = [place for place, failed in enumerate(windows) if sum(failed) <= len(failed) / 2]
+    begins = (good[-1] + 1 if good else 0) * width
+    return [rate for at, rate in scenario.rates if at <= begins][-1]
+
+
+def searched_capacity(system, scenario, seed):
+    """The highest rate that a system sustains, by bisection between 0.6 and 1.2 of the configured capacity."""
+    low, high = 0.6 * scenario.rates[0][1], 1.2 * scenario.rates[0][1]
+    for step in range(5):
+        rate = (low + high) / 2
+        times, failed = counted(system.generate([[0, rate]], scenario.seconds, seed + step))
+        met = quantile(times, 0.99) <= OBJECTIVE and failed <= MOST_FAILED
+        low, high = (rate, high) if met else (low, rate)
+        time.sleep(2)
+    return (low + high) / 2
+
+
+def simulated_capacity(file, scenario, seed, configured=True):
+    """The same with `corsair capacity`."""
+    directory = prepared(file, scenario, seed, configured)
+    objectives = ["--slo", f"p99 < {OBJECTIVE}s", "--slo", f"errors < {MOST_FAILED:.0%}"]
+    said = corsair(directory, "capacity", "-a", "x", *objectives, "-d", str(SECONDS), "--seed", str(seed), "--format", "json")
+    return json.loads(said)["load"]
 
 
 def quantile(times, part):
@@ -285,85 +454,104 @@ def percentiles(runs):
 
 
 def predict():
+    selected()
     with ProcessPoolExecutor(4) as pool:
         predictions = dict(pool.map(prediction, scenarios()))
     write("predictions.json", predictions)
 
 
+def interval(values):
+    """An interval of 95 % from the logarithms of eight values."""
+    middle, deviation = statistics.mean(map(math.log, values)), statistics.stdev(map(math.log, values))
+    wide = 2.36 * deviation  # Student's factor for eight
+    return [math.exp(middle - wide), math.exp(middle + wide)]
+
+
 def prediction(scenario):
     """The name of a scenario, and what is predicted for it."""
-    name = scenario[1]
+    learned = DATA / f"definitions/{scenario.system}.json"
+    # How far a prediction may be off: other resampled recordings, each as long as a measurement. Without resampled
+    # recordings the interval is that of chance alone.
+    others = [WORK / "traces" / f"{scenario.system}.{number}.json" for number in range(RESAMPLED)]
+    resampled = all(file.exists() for file in others)
+    others = others if resampled else [learned] * RESAMPLED
+    row = {"resampled": resampled} | PREDICT[scenario.kind](scenario, learned, others)
+    print(scenario.name, {key: value for key, value in row.items() if key != "curve"}, flush=True)
+    return scenario.name, row
+
+
+def predict_times(scenario, learned, others):
     # What is predicted is what is measured: the mean of runs of that length, which differs from a percentile of all
     # requests together, as soon as runs differ.
-    learned = DATA / f"definitions/{name}.json"
-    made = [simulate(learned, scenario, WARM_UP + SECONDS, seed) for seed in range(SIMULATED)]
+    made = [counted(simulate(learned, scenario, seed)) for seed in range(SIMULATED)]
     row = {"failed": statistics.mean(failed for _, failed in made)}
     row["rate"] = statistics.mean(len(times) for times, _ in made) / SECONDS
     row |= percentiles(made)
     row["curve"] = [statistics.mean(quantile(times, n / 100) for times, _ in made) for n in range(1, 100)]
-    # How far a prediction may be off: other resampled recordings, each as long as a measurement.
-    others = []
-    for number in range(RESAMPLED):
-        file = WORK / "traces" / f"{name}.{number}.json"
-        row["resampled"] = file.exists()
-        # Without resampled recordings the interval is that of chance alone.
-        one, _ = simulate(file if file.exists() else learned, scenario, WARM_UP + SECONDS, 100 + number)
-        others.append({part: quantile(one, part) for part in PARTS})
+    runs = [counted(simulate(file, scenario, 100 + number))[0] for number, file in enumerate(others)]
     for part in PARTS:
-        of = sorted(other[part] for other in others)
-        if len(of) > 2:
-            middle, deviation = statistics.mean(map(math.log, of)), statistics.stdev(map(math.log, of))
-            wide = 2.36 * deviation  # Student's factor for eight
-            row[f"p{part * 100:g}_interval"] = [math.exp(middle - wide), math.exp(middle + wide)]
+        row[f"p{part * 100:g}_interval"] = interval([quantile(run, part) for run in runs])
     # The same from the traces alone.
     text = learned.read_text()
     if changed(json.loads(text), scenario, True) != changed(json.loads(text), scenario, False):
-        made = [simulate(learned, scenario, WARM_UP + SECONDS, seed, configured=False) for seed in range(SIMULATED)]
+        made = [counted(simulate(learned, scenario, seed, configured=False)) for seed in range(SIMULATED)]
     row["from_traces_alone"] = percentiles(made)
-    print(scenario[0], {key: value for key, value in row.items() if key != "curve"}, flush=True)
-    return scenario[0], row
+    return row
+
+
+def predict_tipping(scenario, learned, others):
+    made = [tipping(simulate(learned, scenario, seed), scenario) for seed in range(SIMULATED)]
+    runs = [tipping(simulate(file, scenario, 100 + number), scenario) for number, file in enumerate(others)]
+    return {"tipping": statistics.mean(made), "tipping_interval": interval(runs)}
+
+
+def predict_capacity(scenario, learned, others):
+    runs = [simulated_capacity(file, scenario, 100 + number) for number, file in enumerate(others)]
+    return {"capacity": simulated_capacity(learned, scenario, 0), "capacity_interval": interval(runs)}
+
+
+PREDICT = {"times": predict_times, "tipping": predict_tipping, "capacity": predict_capacity}
 
 
 def measure():
-    measured = {}
-
     def run(system):
         made = {}
         for scenario in scenarios():
-            if scenario[1] != system.name:
+            if scenario.system != system.name:
                 continue
             for repeat in range(REPEATS):
-                if scenario[3]:
-                    service, factor = scenario[3]
-                    system.ask(service, f"slow?factor={factor}")
-                made.setdefault(scenario[0], []).append(
-                    system.generate(scenario[2], WARM_UP + SECONDS, 1000 + repeat)
-                )
-                if scenario[3]:
-                    system.ask(scenario[3][0], "slow?factor=1")
-                time.sleep(2)
-                print(time.strftime("%H:%M:%S"), scenario[0], repeat, flush=True)
+                row = measurement(system, scenario, 1000 + repeat * (1 if scenario.kind == "times" else 100))
+                made.setdefault(scenario.name, []).append(row)
+                print(time.strftime("%H:%M:%S"), scenario.name, repeat, flush=True)
                 (WORK / f"measured-{system.name}.json").write_text(json.dumps(made))
         return made
 
+    measured = {}
     for made in for_all(run).values():
         measured |= made
-    rows = {}
-    for name, runs in measured.items():
-        rows[name] = []
-        for run_ in runs:
-            counted = [one for one in run_ if one["at"] >= WARM_UP]
-            times = sorted(one["took"] for one in counted)
-            row = {f"p{part * 100:g}": quantile(times, part) for part in PARTS}
-            row |= {"requests": len(times), "failed": sum(one["failed"] for one in counted) / len(counted)}
-            row["rate"] = len(times) / SECONDS
-            row["curve"] = [quantile(times, n / 100) for n in range(1, 100)]
-            rows[name].append(row)
-    write("measured.json", rows)
+    write("measured.json", measured)
+
+
+def measurement(system, scenario, seed):
+    """A row of measured.json."""
+    if scenario.kind == "capacity":
+        return {"capacity": searched_capacity(system, scenario, seed)}
+    requests = system.run(scenario, seed)
+    if scenario.kind == "tipping":
+        return {"tipping": tipping(requests, scenario)}
+    late = [one for one in requests if one["at"] >= WARM_UP]
+    times = sorted(one["took"] for one in late)
+    row = {f"p{part * 100:g}": quantile(times, part) for part in PARTS}
+    row |= {"requests": len(times), "failed": sum(one["failed"] for one in late) / len(late)}
+    row["rate"] = len(times) / SECONDS
+    return row | {"curve": [quantile(times, n / 100) for n in range(1, 100)]}
 
 
 def write(name, rows):
-    """Writes a table by scenario, a line each, with times to the microsecond."""
+    """Writes a table by scenario, a line each, with times to the microsecond. Rows of scenarios that are not selected
+    stay as they are."""
+    if ONLY and (DATA / name).exists():
+        rows = json.loads((DATA / name).read_text()) | rows
     rounded = lambda value: round(value, 6) if isinstance(value, float) else value
     text = lambda row: json.dumps(json.loads(json.dumps(row), parse_float=lambda digits: rounded(float(digits))))
     lines = ",\n".join(f"{json.dumps(scenario)}: {text(row)}" for scenario, row in rows.items())
@@ -390,7 +578,9 @@ def report():
         runs = measured.get(name)
         if not runs:
             continue
-        for quantity in ("rate", *(f"p{part * 100:g}" for part in PARTS)):
+        for quantity in ("rate", *(f"p{part * 100:g}" for part in PARTS), "capacity", "tipping"):
+            if quantity not in prediction:
+                continue
             values = [run[quantity] for run in runs]
             middle = statistics.mean(values)
             spread = (max(values) - min(values)) / middle
@@ -400,10 +590,13 @@ def report():
             is_inside = low <= middle <= high if low else ""
             if low:
                 inside.append(is_inside)
-                points.append((name, quantity, prediction[quantity], low, high, middle))
+                if quantity.startswith("p"):
+                    points.append((name, quantity, prediction[quantity], low, high, middle))
                 within.append(abs(off) <= max(0.15, spread))
             row = [name, quantity, prediction[quantity], low, high, middle, spread, off, is_inside]
             lines.append(",".join(f"{cell:.5g}" if isinstance(cell, float) else str(cell) for cell in row))
+        if "curve" not in prediction:
+            continue
         curve = [statistics.mean(column) for column in zip(*(run["curve"] for run in runs))]
         apart = distance(prediction["curve"], curve)
         distances.append(apart)

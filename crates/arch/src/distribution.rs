@@ -1,5 +1,9 @@
 //! Distributions of times in definitions.
 
+mod zipf;
+
+pub(crate) use zipf::Zipf;
+
 use crate::duration_text::TimeSpan;
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -5,11 +5,13 @@
 //! calls that the instance made while it handled the request ([`invocation`]). The invocations of an
 //! endpoint determine its script ([`script`]): which calls are sequential and which are parallel, the
 //! probability of each call, and the work between calls ([`fit`]). The invocations of an instance
-//! determine how many requests it handles at once ([`slots`]). Requests without a caller determine
+//! determine how many requests it handles at once ([`slots`]), or how many processors they share
+//! ([`processors`]). Requests without a caller determine
 //! the load ([`arrivals`]). The definition is then run, and its response times are compared with the
 //! recorded ones ([`judge`]).
 
 mod arrivals;
+mod cache;
 mod configured;
 mod define;
 mod fit;
@@ -18,6 +20,8 @@ mod judge;
 mod metrics;
 mod names;
 mod policies;
+mod processors;
+mod rate_limit;
 mod read;
 mod recording;
 mod resample;

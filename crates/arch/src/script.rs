@@ -108,10 +108,13 @@ impl Targets {
 }
 
 /// A cache with a limited size or time to live.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct CacheKind {
     /// The number of keys among which look-ups choose; `None` if they use the request's key.
     pub(crate) keys: Option<u32>,
+    /// The exponent of the keys' popularity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) skew: Option<f64>,
     pub(crate) size: u32,
     /// The time to live in nanoseconds.
     pub(crate) ttl: u64,

@@ -5,12 +5,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,18 +23,19 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sys/unix"
 
 	"laboratory/tracing"
 )
 
 type step struct {
-	Work     float64  `json:"work"`
-	Sigma    float64  `json:"sigma"`
-	Call     string   `json:"call"`
-	Parallel []string `json:"parallel"`
-	Chance   float64  `json:"chance"`
-	Timeout  float64  `json:"timeout"`
-	Retries  int      `json:"retries"`
+	Work     float64    `json:"work"`
+	Burn     float64    `json:"burn"`
+	Sigma    float64    `json:"sigma"`
+	Call     []string   `json:"call"`
+	Parallel [][]string `json:"parallel"`
+	Chance   float64    `json:"chance"`
+	policy
 }
 
 type spec struct {
@@ -42,36 +46,75 @@ type spec struct {
 }
 
 var (
-	client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}
 	slow   atomic.Uint64
 	tracer trace.Tracer
+	// By the first address of each called service.
+	routes = map[string]*route{}
 )
 
 func work(s step) {
-	factor := math.Float64frombits(slow.Load())
-	wait := s.Work * math.Exp(s.Sigma*rand.NormFloat64()) * factor
-	time.Sleep(time.Duration(wait * 1e6))
+	factor := math.Float64frombits(slow.Load()) * math.Exp(s.Sigma*rand.NormFloat64())
+	time.Sleep(time.Duration(s.Work * factor * 1e6))
+	if s.Burn > 0 {
+		burn(int64(s.Burn * factor * 1e6))
+	}
 }
 
-func attempt(ctx context.Context, url string, timeout float64) error {
-	if timeout > 0 {
-		bounded, cancel := context.WithTimeout(ctx, time.Duration(timeout*1e6))
+// burn uses a processor for this number of nanoseconds.
+func burn(nanos int64) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := func() int64 {
+		var now unix.Timespec
+		unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now)
+		return now.Nano()
+	}
+	for until, spun := used()+nanos, 0; used() < until; {
+		for range 1000 {
+			spun++
+		}
+	}
+}
+
+func attempt(ctx context.Context, r *route) error {
+	if !r.allows() {
+		return errors.New("the breaker is open")
+	}
+	if r.Timeout > 0 {
+		bounded, cancel := context.WithTimeout(ctx, time.Duration(r.Timeout*1e6))
 		defer cancel()
 		ctx = bounded
 	}
+	var err error
+	// An instance without an open port is left out for a second, and another one is asked.
+	for range r.urls {
+		place := r.pick()
+		err = send(ctx, r, r.urls[place])
+		var op *net.OpError
+		noInstance := errors.As(err, &op) && op.Op == "dial" && ctx.Err() == nil
+		r.answered(place, noInstance)
+		if !noInstance {
+			break
+		}
+	}
+	r.record(err != nil)
+	return err
+}
+
+func send(ctx context.Context, r *route, url string) error {
 	host := strings.SplitN(strings.TrimPrefix(url, "http://"), "/", 2)[0]
 	ctx, span := tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("server.address", host)))
 	defer span.End()
-	return tracing.Get(ctx, client, span, url)
+	return tracing.Get(ctx, r.client, span, url)
 }
 
-func call(ctx context.Context, url string, s step) error {
-	var err error
-	for try := 0; try <= s.Retries; try++ {
-		if err = attempt(ctx, url, s.Timeout); err == nil {
-			return nil
-		}
+func call(ctx context.Context, urls []string) error {
+	r := routes[urls[0]]
+	r.earn()
+	err := attempt(ctx, r)
+	for retry := 0; err != nil && retry < r.Retries && r.spend(); retry++ {
+		err = attempt(ctx, r)
 	}
 	return err
 }
@@ -81,20 +124,20 @@ func run(ctx context.Context, steps []step) error {
 		if s.Chance > 0 && rand.Float64() >= s.Chance {
 			continue
 		}
-		if s.Work > 0 {
+		if s.Work > 0 || s.Burn > 0 {
 			work(s)
 		}
-		if s.Call != "" {
-			if err := call(ctx, s.Call, s); err != nil {
+		if len(s.Call) > 0 {
+			if err := call(ctx, s.Call); err != nil {
 				return err
 			}
 		}
 		if len(s.Parallel) > 0 {
 			var all sync.WaitGroup
 			errs := make([]error, len(s.Parallel))
-			for place, url := range s.Parallel {
+			for place, urls := range s.Parallel {
 				all.Add(1)
-				go func() { defer all.Done(); errs[place] = call(ctx, url, s) }()
+				go func() { defer all.Done(); errs[place] = call(ctx, urls) }()
 			}
 			all.Wait()
 			for _, err := range errs {
@@ -116,6 +159,15 @@ func main() {
 	provider := tracing.Start(os.Args[2], about.Name,
 		attribute.String("service.instance.id", fmt.Sprint(about.Name, about.Port)))
 	tracer = provider.Tracer("laboratory")
+	for _, steps := range about.Endpoints {
+		for _, s := range steps {
+			for _, urls := range append(s.Parallel, s.Call) {
+				if len(urls) > 0 {
+					routes[urls[0]] = newRoute(urls, s.policy)
+				}
+			}
+		}
+	}
 	slots := make(chan struct{}, max(about.Slots, 1))
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		name := r.URL.Path[1:]

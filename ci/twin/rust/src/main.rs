@@ -1,6 +1,8 @@
 //! A service of the laboratory. It runs the steps of its endpoints and records spans with the OpenTelemetry SDK.
 //! ../README.md describes the service; the services in all languages behave alike.
 
+mod route;
+
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Router, routing::get};
@@ -12,11 +14,12 @@ use opentelemetry_otlp::WithExportConfig;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracer, SdkTracerProvider};
 use rand_distr::{Distribution, StandardNormal};
+use route::{Policy, Route};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 #[derive(Deserialize)]
@@ -32,12 +35,13 @@ struct Spec {
 #[serde(default)]
 struct Step {
     work: f64,
+    burn: f64,
     sigma: f64,
-    call: String,
-    parallel: Vec<String>,
+    call: Vec<String>,
+    parallel: Vec<Vec<String>>,
     chance: f64,
-    timeout: f64,
-    retries: u32,
+    #[serde(flatten)]
+    policy: Policy,
 }
 
 struct Service {
@@ -45,36 +49,66 @@ struct Service {
     slots: Option<Semaphore>,
     slow: AtomicU64,
     client: reqwest::Client,
+    /// By the first address of each called service.
+    routes: HashMap<String, Route>,
     provider: SdkTracerProvider,
     tracer: SdkTracer,
 }
 
 impl Service {
-    async fn attempt(&self, within: &Context, url: &str, timeout: f64) -> bool {
+    /// Sends a request; `None` if no connection could be opened.
+    async fn send(&self, within: &Context, url: &str) -> Option<bool> {
         let host = url.trim_start_matches("http://").split('/').next().unwrap_or_default();
         let span = self.tracer.span_builder("GET").with_kind(SpanKind::Client);
         let span = span.with_attributes([KeyValue::new("server.address", host.to_owned())]);
-        let within = within.with_span(span.start_with_context(&self.tracer, within));
+        let mut span = CallSpan(within.with_span(span.start_with_context(&self.tracer, within)), false);
         let mut headers = HeaderMap::new();
-        TraceContextPropagator::new().inject_context(&within, &mut HeaderInjector(&mut headers));
-        let mut request = self.client.get(url).headers(headers);
-        if timeout > 0.0 {
-            request = request.timeout(Duration::from_secs_f64(timeout / 1e3));
-        }
-        let succeeds = match request.send().await {
-            Ok(answer) => answer.status().as_u16() < 500 && answer.bytes().await.is_ok(),
-            Err(_) => false,
+        TraceContextPropagator::new().inject_context(&span.0, &mut HeaderInjector(&mut headers));
+        let succeeds = match self.client.get(url).headers(headers).send().await {
+            Ok(answer) => Some(answer.status().as_u16() < 500 && answer.bytes().await.is_ok()),
+            Err(error) if error.is_connect() => None,
+            Err(_) => Some(false),
         };
-        if !succeeds {
-            within.span().set_status(Status::error("the call failed"));
-        }
-        within.span().end();
+        span.1 = succeeds == Some(true);
         succeeds
     }
 
-    async fn call(&self, within: &Context, url: &str, step: &Step) -> bool {
-        for _ in 0..=step.retries {
-            if self.attempt(within, url, step.timeout).await {
+    async fn attempt(&self, within: &Context, route: &Route) -> bool {
+        if !route.state().breaker.allows(&route.policy) {
+            return false;
+        }
+        let limit = match route.policy.timeout {
+            0.0 => Duration::from_secs(3600),
+            millis => Duration::from_secs_f64(millis / 1e3),
+        };
+        let made = async {
+            let _connection = match &route.connections {
+                Some(connections) => Some(connections.acquire().await),
+                None => None,
+            };
+            // An instance without an open port is left out for a second, and another one is asked.
+            for _ in 0..route.urls.len() {
+                let busy = route.pick();
+                match self.send(within, &route.urls[busy.1]).await {
+                    None => route.state().down[busy.1] = Some(Instant::now() + Duration::from_secs(1)),
+                    Some(succeeds) => return succeeds,
+                }
+            }
+            false
+        };
+        let succeeds = tokio::time::timeout(limit, made).await.unwrap_or(false);
+        route.state().breaker.record(&route.policy, !succeeds);
+        succeeds
+    }
+
+    async fn call(&self, within: &Context, urls: &[String]) -> bool {
+        let route = &self.routes[&urls[0]];
+        route.earn();
+        for retry in 0..=route.policy.retries {
+            if retry > 0 && !route.spend() {
+                break;
+            }
+            if self.attempt(within, route).await {
                 return true;
             }
         }
@@ -86,21 +120,52 @@ impl Service {
             if step.chance > 0.0 && rand::random::<f64>() >= step.chance {
                 continue;
             }
+            let normal: f64 = StandardNormal.sample(&mut rand::rng());
+            let factor = f64::from_bits(self.slow.load(Ordering::Relaxed)) * (step.sigma * normal).exp() / 1e3;
             if step.work > 0.0 {
-                let normal: f64 = StandardNormal.sample(&mut rand::rng());
-                let factor = f64::from_bits(self.slow.load(Ordering::Relaxed));
-                let wait = step.work * (step.sigma * normal).exp() * factor;
-                tokio::time::sleep(Duration::from_secs_f64(wait / 1e3)).await;
+                tokio::time::sleep(Duration::from_secs_f64(step.work * factor)).await;
             }
-            if !step.call.is_empty() && !self.call(within, &step.call, step).await {
+            if step.burn > 0.0 {
+                let time = Duration::from_secs_f64(step.burn * factor);
+                let _ = tokio::task::spawn_blocking(move || burn(time)).await;
+            }
+            if !step.call.is_empty() && !self.call(within, &step.call).await {
                 return false;
             }
-            let calls = step.parallel.iter().map(|url| self.call(within, url, step));
+            let calls = step.parallel.iter().map(|urls| self.call(within, urls));
             if !futures_util::future::join_all(calls).await.into_iter().all(|one| one) {
                 return false;
             }
         }
         true
+    }
+}
+
+/// The span of a call, and whether the call has succeeded. A time-out drops it.
+struct CallSpan(Context, bool);
+
+impl Drop for CallSpan {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.span().set_status(Status::error("the call failed"));
+        }
+        self.0.span().end();
+    }
+}
+
+/// Uses a processor for this time.
+fn burn(time: Duration) {
+    let used = || {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `now` is a valid timespec, to which the call writes.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    };
+    let until = used() + time;
+    while used() < until {
+        for number in 0..1_000 {
+            std::hint::black_box(number);
+        }
     }
 }
 
@@ -164,10 +229,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_resource(resource.build())
         .build();
     let port = spec.port;
+    let mut routes = HashMap::new();
+    for step in spec.endpoints.values().flatten() {
+        for urls in step.parallel.iter().chain([&step.call]).filter(|urls| !urls.is_empty()) {
+            routes.insert(urls[0].clone(), Route::new(urls, &step.policy));
+        }
+    }
     let service = Arc::new(Service {
         slots: (spec.slots > 0).then(|| Semaphore::new(spec.slots)),
         slow: AtomicU64::new(1f64.to_bits()),
         client: reqwest::Client::new(),
+        routes,
         tracer: provider.tracer("laboratory"),
         provider,
         spec,

@@ -130,9 +130,12 @@ pub struct CacheDefinition {
     /// `0.9`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit_rate: Option<f64>,
-    /// The number of equally likely keys. Default: look-ups use the request's key. Example: `10000`.
+    /// The number of keys. Default: look-ups use the request's key. Example: `10000`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<i64>,
+    /// The exponent of the keys' popularity (Zipf's law), up to 3. Default: all keys are equally likely. Example: `0.9`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew: Option<f64>,
     /// The maximum number of values; the least recently used value is evicted. Default: no limit. Example: `1000`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,

@@ -1,11 +1,14 @@
 //! The definition that follows from invocations.
 
 use super::arrivals;
+use super::cache;
 use super::fit;
 use super::invocation::{Invocation, Invocations};
 use super::judge::RecordedKind;
 use super::names::Names;
 use super::policies::{self, Policies, Unseen, UnseenPolicies};
+use super::processors;
+use super::rate_limit;
 use super::sampled;
 use super::script::{self, Measured, Target};
 use super::slots::{self, Visit};
@@ -45,18 +48,46 @@ pub(super) fn describe(
     let mut remarks = Vec::new();
     let mut services = Vec::new();
     let mut left_out = 0;
+    let mut without_keys = Vec::new();
     for (number, service) in &names.services {
         let mine: Vec<u32> = (0..)
             .zip(&invocations.all)
             .filter(|(_, made)| made.service == *number)
             .map(|(place, _)| place)
             .collect();
+        let (refused, served): (Vec<u32>, Vec<u32>) = mine
+            .iter()
+            .partition(|&&made| invocations.all[made as usize].refused);
         let mut waited = vec![0; invocations.all.len()];
         let part = recorded_part(mine.iter().map(|&made| &invocations.all[made as usize]));
-        let concurrency = concurrency(invocations, &mine, &mut waited, sampled * part);
+        let mut concurrency = concurrency(invocations, &served, &mut waited, sampled * part);
+        // Of sampled requests, too few are recorded at the same time.
+        let is_complete = sampled * part >= 1.0;
+        let sharing = is_complete
+            .then(|| {
+                processors::estimate(invocations, &served, &policies.waited_before, concurrency)
+            })
+            .flatten();
+        if sharing.is_some() {
+            concurrency = None;
+            waited.fill(0);
+        }
+        let rate_limit = is_complete
+            .then(|| rate_limit::estimate(invocations, &mine))
+            .flatten();
+        if rate_limit.is_none() && !refused.is_empty() {
+            remarks.push(format!(
+                "{service} refused {} of {} requests with status 429, and no rate limit explains which: they are \
+                 simulated as random failures; set rate_limit",
+                refused.len(),
+                mine.len()
+            ));
+        }
         let mut definition = ServiceDefinition::new(service.clone(), "service");
-        definition.count = instances(invocations, &mine) as i64;
+        definition.count =
+            instances(invocations, if served.is_empty() { &mine } else { &served }) as i64;
         definition.concurrency = concurrency.map(i64::from);
+        definition.processors = sharing.as_ref().map(|sharing| sharing.processors);
         definition.calls = policies
             .by_pair
             .iter()
@@ -65,7 +96,9 @@ pub(super) fn describe(
             .collect();
         let mut ways = ways(invocations, &mine, &policies);
         definition.latency = latency(&mut ways);
-        definition.error_rate = error_rate(invocations, &mine);
+        definition.rate_limit = rate_limit;
+        let answered = if rate_limit.is_some() { &served } else { &mine };
+        definition.error_rate = error_rate(invocations, answered);
         for (operation, endpoint) in &names.endpoints[number] {
             let of: Vec<u32> = mine
                 .iter()
@@ -76,17 +109,30 @@ pub(super) fn describe(
                 &Measured {
                     invocations,
                     waited: &waited,
+                    sharing: sharing.as_ref(),
                     waited_before: &policies.waited_before,
                 },
                 &of,
                 &|target| names.target(target),
             );
             left_out += script.left_out;
+            let mut steps = script.steps;
+            for step in &mut steps {
+                let place = format!("{service}.{endpoint}");
+                remarks.extend(cache::find(
+                    invocations,
+                    &of,
+                    step,
+                    &place,
+                    &|target| names.target(target),
+                    &mut without_keys,
+                ));
+            }
             definition.endpoints.push(EndpointDefinition {
                 name: endpoint.clone(),
                 priority: None,
                 latency: latency_of_endpoint(invocations, &of, &ways, &policies),
-                steps: script.steps,
+                steps,
             });
         }
         services.push(definition);
@@ -147,6 +193,13 @@ pub(super) fn describe(
     }
     remark(&mut remarks, invocations, left_out);
     remark_limits(&mut remarks, &services, sampled);
+    if !without_keys.is_empty() {
+        remarks.push(format!(
+            "{}: if these are hits of caches, their share changes with the load and the size; record the keys as \
+             cache.key, or name their attribute with --key",
+            without_keys.join(", ")
+        ));
+    }
     remarks.extend(policies.remarks(&|service| names.service(service).to_owned()));
     LearnedDefinition {
         definition: Definition {
@@ -412,13 +465,15 @@ fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], samp
     if sampled < 1.0 {
         remarks.push(format!(
             "{:.3} % of all requests were recorded: rates are scaled to all requests, and queueing is inferred \
-             from how much longer requests take when several are recorded at the same time",
+             from how much longer requests take when several are recorded at the same time; rate limits and shared \
+             processors cannot be seen",
             sampled * 100.0
         ));
     }
     let unlimited = services.iter().filter(|service| {
         let is_called = service.package != "denominator";
-        is_called && service.concurrency.is_none()
+        let has_limit = service.processors.is_some() || service.rate_limit.is_some();
+        is_called && service.concurrency.is_none() && !has_limit
     });
     let names: Vec<&str> = unlimited.map(|service| service.name.as_str()).collect();
     if !names.is_empty() {

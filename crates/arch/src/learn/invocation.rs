@@ -26,6 +26,10 @@ pub(super) struct Invocation {
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) failed: bool,
+    /// True if a rate limit refused the request.
+    pub(super) refused: bool,
+    /// A hash of the key that the request names, or 0.
+    pub(super) key: u64,
     /// True if no caller waited for an answer.
     pub(super) one_way: bool,
     /// True if one end of the request or of one of its calls is missing, so that the times are not used.
@@ -111,7 +115,21 @@ impl Invocations {
         joined.name_peers(&aliases, &recorded.names);
         joined.drop_cut_off();
         joined.index_calls();
+        joined.find_refusing();
         joined
+    }
+
+    /// Finds the services that refused requests themselves: their callers may pass the status on.
+    fn find_refusing(&mut self) {
+        let passes_on = |made: u32| {
+            self.all[made as usize].refused && self.calls(made).any(|call| call.refused)
+        };
+        let others: Vec<u32> = (0..self.all.len() as u32)
+            .filter(|&made| passes_on(made))
+            .collect();
+        for made in others {
+            self.all[made as usize].refused = false;
+        }
     }
 
     /// Separates a service's requests to itself from requests of other services, as different endpoints. Otherwise, in
@@ -229,6 +247,20 @@ impl Invocations {
                     _ => {}
                 }
                 self.all.push(invocation);
+            }
+        }
+        for (place, span) in trace.iter().enumerate() {
+            // A span within a service, for example of a look-up, may name the key of the request.
+            if span.key != 0
+                && span.side == Side::Internal
+                && let Some(within) = joining.caller(place, &made).0
+            {
+                let within = &mut self.all[within as usize];
+                within.key = if within.key == 0 {
+                    span.key
+                } else {
+                    within.key
+                };
             }
         }
         let mut incomplete = Vec::new();
@@ -356,7 +388,9 @@ impl<'a> Joining<'a> {
             region: span.region,
             begin: span.begin,
             end: span.end,
-            failed: span.failed,
+            failed: span.failed || span.refused,
+            refused: span.refused,
+            key: span.key,
             one_way: span.side == Side::Consumer,
             incomplete: false,
             client: None,
@@ -371,8 +405,12 @@ impl<'a> Joining<'a> {
                 if let Some(client) = self.client_of(place) {
                     let client = &self.trace[client];
                     made.client = Some((client.begin, client.end));
-                    made.given_up = client.failed && !span.failed;
-                    made.failed |= client.failed;
+                    made.refused |= client.refused;
+                    if made.key == 0 {
+                        made.key = client.key;
+                    }
+                    made.failed |= client.failed || made.refused;
+                    made.given_up = client.failed && !span.failed && !made.refused;
                     let both_ways = [client.side, span.side];
                     // A client's span without a duration has no answer: the client gave up, or the recording ended.
                     let is_cut = client.end == client.begin && span.end > span.begin;

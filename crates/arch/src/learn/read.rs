@@ -13,6 +13,7 @@ use super::names::Names;
 use crate::input_file::read_maybe_gzip;
 use item::Documents;
 use serde::de::DeserializeSeed;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The maximum size in bytes of a file that is not divided into lines, and of a line.
@@ -89,6 +90,10 @@ pub(super) struct Span {
     pub(super) parent: u64,
     pub(super) side: Side,
     pub(super) failed: bool,
+    /// True if a rate limit refused the request: status 429, or RESOURCE_EXHAUSTED of gRPC.
+    pub(super) refused: bool,
+    /// A hash of the key that the request names, for example of a cached value; 0 if it names none.
+    pub(super) key: u64,
     /// The interned names of its service, its instance and region, and the requested operation.
     pub(super) service: u32,
     pub(super) instance: u32,
@@ -108,6 +113,8 @@ pub(super) struct Span {
 pub(super) struct SpanSet {
     pub(super) spans: Vec<Span>,
     pub(super) names: Names,
+    /// The attribute with the key of a request; if it is absent, the usual ones are tried.
+    key: Option<String>,
     /// The number of spans with a known sampling rate, and the number of requests that they stand for.
     known: u64,
     stand_for: f64,
@@ -134,6 +141,7 @@ impl SpanSet {
         SpanSet {
             spans,
             names,
+            key: None,
             known,
             stand_for,
         }
@@ -144,8 +152,17 @@ impl SpanSet {
         (self.known, self.stand_for)
     }
 
-    pub(super) fn read(files: &[PathBuf]) -> Result<SpanSet, TraceError> {
-        let mut recorded = SpanSet::default();
+    /// Returns no spans; `key` is the attribute with the key of a request.
+    pub(super) fn with_key(key: Option<&str>) -> SpanSet {
+        SpanSet {
+            key: key.map(str::to_owned),
+            ..SpanSet::default()
+        }
+    }
+
+    /// Reads files; `key` is the attribute with the key of a request.
+    pub(super) fn read(files: &[PathBuf], key: Option<&str>) -> Result<SpanSet, TraceError> {
+        let mut recorded = SpanSet::with_key(key);
         for file in files {
             let before = recorded.spans.len();
             recorded.read_file(file)?;
@@ -284,6 +301,37 @@ fn ids(trace: &str, span: &str, parent: &str) -> Result<(u128, u64, u64), String
         return Err("a span has no trace id, or no span id; remove it".to_owned());
     }
     Ok((trace, span, id(parent, "parent id")?))
+}
+
+/// The attributes with the key of a request; each of the names that begin with the second one has a parameter.
+const CACHE_KEY: &str = "cache.key";
+const PARAMETERS: &str = "db.query.parameter.";
+
+/// Returns the hash of the key that attributes name, given as pairs; 0 if they name none. `named` is the attribute with
+/// the key.
+fn key_of<'a>(named: Option<&str>, attributes: impl Iterator<Item = (&'a str, &'a str)>) -> u64 {
+    let is_key = |key: &str| match named {
+        Some(named) => key == named,
+        None => key == CACHE_KEY || key.starts_with(PARAMETERS),
+    };
+    // All parameters of a query are its key.
+    let mut hash = 0;
+    for (_, value) in attributes.filter(|(key, _)| is_key(key)) {
+        let mut hasher = rustc_hash::FxHasher::default();
+        (hash, value).hash(&mut hasher);
+        hash = hasher.finish() | 1;
+    }
+    hash
+}
+
+/// True if an attribute states that a rate limit refused a request.
+fn is_refusal(key: &str, value: &str) -> bool {
+    match key {
+        "http.response.status_code" | "http.status_code" => value == "429",
+        "rpc.grpc.status_code" => value == "8",
+        "rpc.response.status_code" => value == "RESOURCE_EXHAUSTED",
+        _ => false,
+    }
 }
 
 /// Returns the time `lasted` after `begin`.

@@ -30,7 +30,16 @@ impl Recording {
     /// # Errors
     /// See [`TraceError`].
     pub fn read(files: &[PathBuf]) -> Result<Recording, TraceError> {
-        let spans = SpanSet::read(files)?;
+        Recording::read_with_key(files, None)
+    }
+
+    /// Reads files of traces in which an attribute of spans has the key of a request, from which caches are learned. With
+    /// `None` these are `cache.key` and the attributes that begin with `db.query.parameter.`.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn read_with_key(files: &[PathBuf], key: Option<&str>) -> Result<Recording, TraceError> {
+        let spans = SpanSet::read(files, key)?;
         Ok(Recording { spans })
     }
 

@@ -109,6 +109,12 @@ fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
         if let Some(slots) = service.concurrency {
             numbers.insert(format!("{} concurrency", service.name), slots as f64);
         }
+        if let Some(processors) = service.processors {
+            numbers.insert(format!("{} processors", service.name), processors);
+        }
+        if let Some(limit) = service.rate_limit {
+            numbers.insert(format!("{} rate_limit", service.name), limit.rate);
+        }
         if let Some(rate) = service.error_rate {
             numbers.insert(format!("{} error_rate", service.name), rate);
         }
@@ -120,6 +126,13 @@ fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
             );
         }
         for endpoint in &service.endpoints {
+            for cache in endpoint.steps.iter().filter_map(|step| step.cache.as_ref()) {
+                let name = format!("{}.{} cache", service.name, endpoint.name);
+                let ttl = cache.ttl.map(|ttl| ttl.nanos() as f64 / 1e9);
+                let size = cache.size.map(|size| size as f64);
+                numbers.extend(size.map(|size| (format!("{name} size"), size)));
+                numbers.extend(ttl.map(|ttl| (format!("{name} ttl"), ttl)));
+            }
             let name = format!("{}.{} work", service.name, endpoint.name);
             numbers.insert(name, work(&endpoint.steps));
         }

@@ -9,6 +9,7 @@ mod tree;
 mod write;
 
 use super::invocation::{Invocation, Invocations};
+use super::processors::Sharing;
 use crate::definition::StepDefinition;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree::{CallTimes, Series, Times};
@@ -43,6 +44,8 @@ pub(super) struct Measured<'a> {
     pub(super) invocations: &'a Invocations,
     /// The time that each invocation waited for a slot.
     pub(super) waited: &'a [u64],
+    /// The processors that the work shares, if it shares some.
+    pub(super) sharing: Option<&'a Sharing>,
     /// The calls before which their callers waited for a connection.
     pub(super) waited_before: &'a FxHashSet<u32>,
 }
@@ -177,13 +180,19 @@ pub(super) fn learn(measured: &Measured, mine: &[u32], name: &dyn Fn(Target) -> 
     let mut times: Times = vec![None; relations.calls.len()];
     let mut first = 0;
     for (&invocation, &end) in good.iter().zip(&ends) {
+        let about = &invocations.all[invocation as usize];
+        // Where processors are shared, time is the work that each request receives.
+        let clock = measured
+            .sharing
+            .and_then(|sharing| sharing.clock(about.instance));
+        let at = |time: u64| clock.map_or(time, |clock| clock.at(time));
         for &(call, from, to, is_late) in &made[first..end] {
+            let (from, to) = (at(from), at(to));
             times[call] = Some(CallTimes { from, to, is_late });
         }
-        let about = &invocations.all[invocation as usize];
         let begin = about.begin + measured.waited[invocation as usize];
-        let until = (!about.one_way).then_some(about.end);
-        series.measure(&times, begin.min(about.end.max(about.begin)), until);
+        let until = (!about.one_way).then_some(at(about.end));
+        series.measure(&times, at(begin.min(about.end.max(about.begin))), until);
         for &(call, ..) in &made[first..end] {
             times[call] = None;
         }

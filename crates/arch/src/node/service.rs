@@ -317,10 +317,7 @@ impl Service {
             }
             &Operation::Cache { number, found } => {
                 let cache = &mut self.caches[usize::from(number)];
-                let key = match cache.keys() {
-                    Some(keys) => cx.below(keys),
-                    None => about(&task.job),
-                };
+                let key = cache.draw(cx).unwrap_or_else(|| about(&task.job));
                 let hits = cache.look_up(key, cx.now().as_nanos());
                 task.next = if hits { found } else { task.next + 1 };
                 true

@@ -198,7 +198,8 @@ impl Compiler<'_> {
             )),
         };
         let place = if let Some(rate) = cache.hit_rate {
-            if cache.keys.is_some() || cache.size.is_some() || cache.ttl.is_some() {
+            let by_key = [cache.keys.is_some(), cache.skew.is_some()];
+            if by_key.contains(&true) || cache.size.is_some() || cache.ttl.is_some() {
                 return Err(
                     "a cache has either a hit_rate, or keys, a size and a ttl; remove one"
                         .to_owned(),
@@ -212,12 +213,19 @@ impl Compiler<'_> {
             if cache.ttl.is_some_and(|ttl| ttl.0.is_zero()) {
                 return Err("a cache with a ttl of 0s keeps no value; give a longer one".to_owned());
             }
+            if cache.skew.is_some() && cache.keys.is_none() {
+                return Err("a cache with a skew needs keys; give their number".to_owned());
+            }
+            if let Some(skew) = cache.skew.filter(|skew| !(0.0..=3.0).contains(skew)) {
+                return Err(format!("a skew of {skew} is not possible; give 0 to 3"));
+            }
             let number = self.script.caches.len();
             self.script.caches.push(CacheKind {
                 keys: cache
                     .keys
                     .map(|keys| most(Some(keys), "keys"))
                     .transpose()?,
+                skew: cache.skew.filter(|skew| *skew > 0.0),
                 size: most(cache.size, "values")?,
                 ttl: cache.ttl.map_or(u64::MAX, |ttl| ttl.nanos()),
             });

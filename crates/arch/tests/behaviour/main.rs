@@ -6,6 +6,7 @@ mod costs;
 mod digests;
 mod faults;
 mod learn;
+mod learn_limits;
 mod learn_policies;
 mod live;
 mod load;

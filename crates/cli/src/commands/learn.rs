@@ -84,6 +84,10 @@ pub struct LearnArgs {
     /// Share of all requests with traces, for example 0.1 [default: the share stated in the traces, or 1]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sampled: Option<f64>,
+    /// Attribute of spans with the key of a request, from which caches are learned [default: cache.key and
+    /// db.query.parameter.*]
+    #[arg(long, value_name = "ATTRIBUTE", requires = "traces")]
+    key: Option<String>,
     /// Exclude this last part of the recording from learning, and compare only with it
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = part)]
     holdout: f64,

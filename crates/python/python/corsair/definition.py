@@ -165,9 +165,11 @@ class Cache(Part):
     Fields:
     hit_rate: The fraction of look-ups that hit, from 0 to 1. Default: a look-up hits if the cache has the
         value. Example: 0.9.
-    keys: The number of equally likely keys. Default: look-ups use the request's key. Example: 10000.
+    keys: The number of keys. Default: look-ups use the request's key. Example: 10000.
     size: The maximum number of values; the least recently used value is evicted. Default: no limit. Example:
         1000.
+    skew: The exponent of the keys' popularity (Zipf's law), up to 3. Default: all keys are equally likely.
+        Example: 0.9.
     ttl: The time to live of a value. Default: no expiry. Example: "10s".
     """
 
@@ -176,9 +178,13 @@ class Cache(Part):
     0.9.
     """
     keys: int | None = None
-    """The number of equally likely keys. Default: look-ups use the request's key. Example: 10000."""
+    """The number of keys. Default: look-ups use the request's key. Example: 10000."""
     size: int | None = None
     """The maximum number of values; the least recently used value is evicted. Default: no limit. Example: 1000."""
+    skew: float | None = None
+    """The exponent of the keys' popularity (Zipf's law), up to 3. Default: all keys are equally likely. Example:
+    0.9.
+    """
     ttl: TimeSpan | None = None
     """The time to live of a value. Default: no expiry. Example: "10s"."""
 
@@ -186,6 +192,7 @@ class Cache(Part):
         "hit_rate": ("hit_rate", None),
         "keys": ("keys", None),
         "size": ("size", None),
+        "skew": ("skew", None),
         "ttl": ("ttl", None),
     }
     _required: ClassVar[frozenset[str]] = frozenset([])

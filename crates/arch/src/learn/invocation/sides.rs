@@ -49,6 +49,8 @@ mod tests {
             parent,
             side,
             failed: false,
+            refused: false,
+            key: 0,
             service,
             instance: service,
             region: 0,

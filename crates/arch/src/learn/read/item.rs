@@ -1,6 +1,6 @@
 //! A JSON value of a file of traces, whose format is recognised by its keys.
 
-use super::SpanSet;
+use super::{SpanSet, is_refusal, key_of};
 use super::{jaeger, otlp, zipkin};
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
@@ -26,9 +26,17 @@ struct Item {
     duration: Option<f64>,
     local_endpoint: Option<zipkin::Endpoint>,
     remote_endpoint: Option<zipkin::Endpoint>,
-    tags: Option<BTreeMap<String, IgnoredAny>>,
+    tags: Option<BTreeMap<String, TagValue>>,
     annotations: Option<Vec<zipkin::Annotation>>,
     binary_annotations: Option<Vec<zipkin::Tag>>,
+}
+
+/// The value of a tag, which is text in Zipkin's format; other values do not matter.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum TagValue {
+    Text(String),
+    Other(IgnoredAny),
 }
 
 impl Item {
@@ -56,7 +64,14 @@ impl Item {
                     .to_owned(),
             );
         };
-        let tags = self.binary_annotations.unwrap_or_default();
+        let annotations = self.binary_annotations.unwrap_or_default();
+        let tags = self.tags.unwrap_or_default();
+        let texts = || {
+            tags.iter().filter_map(|(key, value)| match value {
+                TagValue::Text(text) => Some((key.as_str(), text.as_str())),
+                TagValue::Other(_) => None,
+            })
+        };
         let span = zipkin::Span {
             trace_id,
             id: self.id,
@@ -67,8 +82,9 @@ impl Item {
             duration: self.duration,
             local_endpoint: self.local_endpoint,
             remote_endpoint: self.remote_endpoint,
-            failed: self.tags.is_some_and(|tags| tags.contains_key("error"))
-                || tags.iter().any(|tag| tag.key == "error"),
+            failed: tags.contains_key("error") || annotations.iter().any(|tag| tag.key == "error"),
+            refused: texts().any(|(key, value)| is_refusal(key, value)),
+            request_key: key_of(recorded.key.as_deref(), texts()),
             annotations: self.annotations.unwrap_or_default(),
         };
         span.add_to(recorded)

@@ -1,6 +1,6 @@
 //! Jaeger's JSON, as exported by its UI and its HTTP API: `{"data": [{"spans": …, "processes": …}]}`.
 
-use super::{Side, SpanSet, end_of, ids};
+use super::{Side, SpanSet, end_of, ids, is_refusal, key_of};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -64,6 +64,13 @@ fn text<'a>(tags: &'a [Tag], key: &str) -> Option<&'a str> {
     tag.value.as_str().filter(|text| !text.is_empty())
 }
 
+/// Returns the key and the value of a tag, if the value is text or a whole number.
+fn as_text(tag: &Tag) -> Option<(&str, String)> {
+    let number = tag.value.as_i64().map(|number| number.to_string());
+    let value = number.or_else(|| tag.value.as_str().map(str::to_owned))?;
+    Some((tag.key.as_str(), value))
+}
+
 /// Returns the share of requests that were recorded. It comes from the tag of a probabilistic sampler on the root of a
 /// trace.
 fn share(tags: &[Tag]) -> Option<f64> {
@@ -118,6 +125,9 @@ impl Trace {
             if let Some(share) = share(&span.tags) {
                 recorded.stands_for(share);
             }
+            let texts: Vec<(&str, String)> = span.tags.iter().filter_map(as_text).collect();
+            let pairs = texts.iter().map(|(key, value)| (*key, value.as_str()));
+            let key = key_of(recorded.key.as_deref(), pairs);
             let begin = span.start_time.saturating_mul(1_000);
             let operation = recorded.names.number(&span.operation_name);
             recorded.add(super::Span {
@@ -126,6 +136,8 @@ impl Trace {
                 parent,
                 side,
                 failed: span.tags.iter().any(is_error),
+                refused: texts.iter().any(|(key, value)| is_refusal(key, value)),
+                key,
                 service: at.service,
                 instance: at.instance,
                 region: at.region,

@@ -109,7 +109,8 @@ impl SpanSet {
             if next.is_empty() {
                 return Ok(());
             }
-            for (chunk, parsed) in next.iter().zip(parse(&next)) {
+            let key = self.key.clone();
+            for (chunk, parsed) in next.iter().zip(parse(&next, key.as_deref())) {
                 let wrong = |mut at: WrongText| {
                     at.line += chunk.lines;
                     ChunkError::Wrong(at)
@@ -123,9 +124,9 @@ impl SpanSet {
 }
 
 /// Parses each chunk on its own thread.
-fn parse(chunks: &[Chunk]) -> Vec<Result<SpanSet, WrongText>> {
+fn parse(chunks: &[Chunk], key: Option<&str>) -> Vec<Result<SpanSet, WrongText>> {
     let parse = |chunk: &Chunk| {
-        let mut spans = SpanSet::default();
+        let mut spans = SpanSet::with_key(key);
         spans.read_bytes(&chunk.bytes).map(|()| spans)
     };
     thread::scope(|scope| {

@@ -1,9 +1,10 @@
 //! OTLP/JSON: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
-use super::{Side, SpanSet, ids};
+use super::{Side, SpanSet, ids, is_refusal, key_of};
 use crate::learn::names::is_address;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
+use std::borrow::Cow;
 use std::fmt;
 
 #[derive(Debug, Default, Deserialize)]
@@ -230,6 +231,17 @@ fn peer(attributes: &[Attribute]) -> Option<String> {
     })
 }
 
+/// Returns the key and the value of an attribute, if the value is text or a whole number.
+fn as_text(attribute: &Attribute) -> Option<(&str, Cow<'_, str>)> {
+    let AttributeValue {
+        string_value: text,
+        int_value: number,
+    } = &attribute.value;
+    let text = text.as_deref().map(Cow::Borrowed);
+    let value = text.or(number.as_ref().map(|number| Cow::Owned(number.to_string())))?;
+    Some((attribute.key.as_str(), value))
+}
+
 impl ResourceSpans {
     pub(super) fn add_to(self, recorded: &mut SpanSet) -> Result<(), String> {
         let about = &self.resource.attributes;
@@ -247,6 +259,9 @@ impl ResourceSpans {
             }
             let peer = peer(&span.attributes);
             let peer = peer.map(|peer| recorded.names.endpoint(&peer, None).service);
+            let texts: Vec<(&str, Cow<str>)> = span.attributes.iter().filter_map(as_text).collect();
+            let pairs = texts.iter().map(|(key, value)| (*key, value.as_ref()));
+            let key = key_of(recorded.key.as_deref(), pairs);
             let begin = span.start_time_unix_nano.0;
             let operation = recorded.names.number(&span.name);
             recorded.add(super::Span {
@@ -255,6 +270,8 @@ impl ResourceSpans {
                 parent,
                 side: span.kind.0,
                 failed: span.status.code.is_error,
+                refused: texts.iter().any(|(key, value)| is_refusal(key, value)),
+                key,
                 service: at.service,
                 instance: at.instance,
                 region: at.region,

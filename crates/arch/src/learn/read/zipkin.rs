@@ -17,6 +17,10 @@ pub(super) struct Span {
     pub(super) local_endpoint: Option<Endpoint>,
     pub(super) remote_endpoint: Option<Endpoint>,
     pub(super) failed: bool,
+    /// True if a rate limit refused the request.
+    pub(super) refused: bool,
+    /// A hash of the key of the request, or 0.
+    pub(super) request_key: u64,
     /// The two ends of the exchange, in version 1.
     pub(super) annotations: Vec<Annotation>,
 }
@@ -67,7 +71,13 @@ impl Span {
         let operation = recorded.names.number(&self.name);
         let ends = |value: &str| self.annotations.iter().find(|a| a.value == value);
         let of_version_1 = ["cs", "sr", "ss", "cr"].iter().any(|v| ends(v).is_some());
-        let about = (trace, id, parent, operation, self.failed);
+        let about = (
+            trace,
+            id,
+            parent,
+            operation,
+            ([self.failed, self.refused], self.request_key),
+        );
         if !of_version_1 {
             let Some(begin) = self.timestamp else {
                 return Err("a span has no timestamp; remove it".to_owned());
@@ -114,10 +124,13 @@ impl Span {
 /// The side of a span, its location, the location of its peer, its start and its end.
 type Sided = (Side, At, Option<u32>, u64, Option<u64>);
 
+/// The ids of a trace, a span and its parent, the operation, whether it failed or was refused, and the key.
+type About = (u128, u64, u64, u32, ([bool; 2], u64));
+
 fn add_side(
     recorded: &mut SpanSet,
     (side, at, peer, begin, end): Sided,
-    (trace, id, parent, operation, failed): (u128, u64, u64, u32, bool),
+    (trace, id, parent, operation, ([failed, refused], key)): About,
 ) -> Result<(), String> {
     recorded.add(super::Span {
         trace,
@@ -125,6 +138,8 @@ fn add_side(
         parent,
         side,
         failed,
+        refused,
+        key,
         service: at.service,
         instance: at.instance,
         region: at.region,

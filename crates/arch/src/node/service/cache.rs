@@ -1,7 +1,10 @@
 //! A cache of keys with a size and a time to live.
 
+use crate::distribution::Zipf;
+use crate::message::Msg;
 use crate::saved::RestoreState;
 use crate::script::CacheKind;
+use corsair::Context;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,6 +14,9 @@ use std::collections::BTreeMap;
 pub(super) struct Cache {
     #[serde(skip)]
     kind: CacheKind,
+    /// The popularity of keys that are not equally likely.
+    #[serde(skip)]
+    popularity: Option<Zipf>,
     /// For each key, the time in nanoseconds at which it was stored, and its rank in the order of use.
     kept: FxHashMap<u32, (u64, u64)>,
     /// The keys in the order of their last use. Empty if the size of the cache is not limited.
@@ -21,8 +27,12 @@ pub(super) struct Cache {
 
 impl RestoreState for Cache {
     fn take_over(&mut self, saved: Cache) {
-        let kind = self.kind;
-        *self = Cache { kind, ..saved };
+        let (kind, popularity) = (self.kind, self.popularity);
+        *self = Cache {
+            kind,
+            popularity,
+            ..saved
+        };
         if kind.size < u32::MAX {
             let used = self.kept.iter();
             self.order = used.map(|(&key, &(_, place))| (place, key)).collect();
@@ -37,18 +47,22 @@ impl RestoreState for Cache {
 
 impl Cache {
     pub(super) fn new(kind: CacheKind) -> Cache {
+        let law = kind.keys.zip(kind.skew);
         Cache {
             kind,
+            popularity: law.map(|(keys, skew)| Zipf::new(keys, skew)),
             kept: FxHashMap::default(),
             order: BTreeMap::new(),
             uses: 0,
         }
     }
 
-    /// Returns the number of keys among which look-ups choose; `None` if they use the request's
-    /// key.
-    pub(super) fn keys(&self) -> Option<u32> {
-        self.kind.keys
+    /// Draws the key of a look-up; `None` if look-ups use the request's key.
+    pub(super) fn draw<C: Context<Msg>>(&self, cx: &mut C) -> Option<u32> {
+        match &self.popularity {
+            Some(law) => Some(law.draw(|| cx.random())),
+            None => self.kind.keys.map(|keys| cx.below(keys)),
+        }
     }
 
     /// True if a key is present and fresh. A miss adds the key.
@@ -80,6 +94,7 @@ mod tests {
     fn cache(size: u32, ttl: u64) -> Cache {
         Cache::new(CacheKind {
             keys: None,
+            skew: None,
             size,
             ttl,
         })

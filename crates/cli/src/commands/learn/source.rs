@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// The source of the spans.
 #[derive(Debug)]
 pub enum Source<'a> {
-    Files(&'a [PathBuf]),
+    /// Files, and the attribute with the key of a request.
+    Files(&'a [PathBuf], Option<&'a str>),
     Jaeger(jaeger::Query<'a>),
     #[cfg(feature = "otlp")]
     Listen(listen::Listen),
@@ -35,7 +36,7 @@ impl Source<'_> {
                 lookback: args.lookback,
                 limit: args.limit,
             }),
-            None => Source::Files(&args.traces),
+            None => Source::Files(&args.traces, args.key.as_deref()),
         }
     }
 
@@ -46,7 +47,9 @@ impl Source<'_> {
     pub fn record(&self, console: &Arc<Console>) -> Result<Recording> {
         let bar = Bar::begin(console, Measure::Clock);
         let recording = match self {
-            Source::Files(files) => Recording::read(files).map_err(|error| anyhow!("{error}")),
+            Source::Files(files, key) => {
+                Recording::read_with_key(files, *key).map_err(|error| anyhow!("{error}"))
+            }
             Source::Jaeger(query) => jaeger::read(query),
             #[cfg(feature = "otlp")]
             Source::Listen(listen) => listen.record(),
@@ -58,7 +61,7 @@ impl Source<'_> {
     /// Returns a description of the source, for the learned definition.
     pub fn shown(&self) -> String {
         match self {
-            Source::Files(files) => {
+            Source::Files(files, _) => {
                 let files: Vec<String> =
                     files.iter().map(|one| one.display().to_string()).collect();
                 files.join(" ")
