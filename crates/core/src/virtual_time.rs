@@ -46,6 +46,7 @@ mod region;
 mod shard;
 mod simulation;
 mod slab;
+mod slot;
 mod spare;
 mod stash;
 mod stored_event;

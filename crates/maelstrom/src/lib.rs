@@ -53,4 +53,5 @@ pub use process::Program;
 pub use report::{Messages, Report};
 pub use test::{Test, TestError};
 pub use topology::{TOPOLOGIES, Topology};
-pub use workload::{Findings, workloads};
+pub use workload::Findings;
+pub use workloads::workloads;

@@ -4,7 +4,8 @@ use crate::client::{Client, Collected, FINAL, RECOVERY, Shared, lock};
 use crate::cluster::Role;
 use crate::network::{Links, partitions};
 use crate::service::Service;
-use crate::workload::{Start, WORKLOADS, Workload};
+use crate::workload::{Start, Workload};
+use crate::workloads::WORKLOADS;
 use crate::{Cluster, LatencyShape, LineError, Packet, Report, Topology};
 use corsair::network::NetworkError;
 use corsair::{

@@ -1,4 +1,4 @@
-//! The interface of workloads, and the list of all workloads.
+//! The interface of workloads.
 
 use crate::history::Record;
 use crate::{Body, Topology};
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use std::time::Duration;
 
 /// A workload: the requests of its clients, and the checker of the nodes' answers. Each workload is
-/// a file in `workloads/` and an entry of [`WORKLOADS`].
+/// a file in `workloads/` and an entry of [`WORKLOADS`](crate::workloads::WORKLOADS).
 pub(crate) trait Workload: Sync {
     /// Returns the name of the workload in the flag `-w`.
     fn name(&self) -> &'static str;
@@ -34,27 +34,6 @@ pub(crate) trait Workload: Sync {
         let _ = function;
         false
     }
-}
-
-/// The list of all workloads.
-pub(crate) const WORKLOADS: [&dyn Workload; 8] = [
-    &crate::workloads::echo::Echo,
-    &crate::workloads::unique_ids::UniqueIds,
-    &crate::workloads::set::BROADCAST,
-    &crate::workloads::set::GROW_ONLY,
-    &crate::workloads::counter::GROW_ONLY,
-    &crate::workloads::counter::POSITIVE_NEGATIVE,
-    &crate::workloads::kafka::Kafka,
-    &crate::workloads::lin_kv::LinKv,
-];
-
-/// Returns the names of all workloads.
-///
-/// ```
-/// assert!(corsair_maelstrom::workloads().contains(&"lin-kv"));
-/// ```
-pub fn workloads() -> Vec<&'static str> {
-    WORKLOADS.iter().map(|workload| workload.name()).collect()
 }
 
 /// The parameters with which a session begins.

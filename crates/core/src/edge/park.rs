@@ -73,18 +73,6 @@ impl ParkedWaker {
         self.full.store(false, Ordering::Release);
         waker
     }
-
-    /// Wakes the owner.
-    ///
-    /// # Safety
-    /// The requirements of [`ParkedWaker::take`].
-    #[cold]
-    pub(super) unsafe fn wake(&self) {
-        // SAFETY: `wake` is called by the other end after it has claimed the waker, so no other thread takes or replaces it.
-        if let Some(waker) = unsafe { self.take() } {
-            waker.wake();
-        }
-    }
 }
 
 /// Polls until the result is ready; between polls the thread sleeps until it is woken. Returns `Pending` after the

@@ -7,15 +7,13 @@
     reason = "a block is reached by its address until its last party leaves"
 )]
 
-use super::half;
 use super::offer::Offer;
-use super::registry::Registry;
 use super::state::{After, Side, State, Wait};
 use super::worker::Worker;
 use crate::sync::UnsafeCell;
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
@@ -27,7 +25,7 @@ pub(super) struct Header {
     /// The half that the call of the fork is currently polling.
     turn: Cell<Side>,
     /// The worker that owns the memory, or some worker of the pool if no worker does. Initialised only when a half does
-    /// not end within the call that began it ([`Header::part`]).
+    /// not end within the call that began it ([`BlockPtr::part`]).
     home: NonNull<Worker>,
 }
 
@@ -35,7 +33,7 @@ pub(super) struct Header {
 /// the join's waker.
 union Link {
     /// The second half of a fork, until its call ends.
-    offer: ManuallyDrop<Offer>,
+    _offer: ManuallyDrop<Offer>,
     /// The waker for the end of both halves; valid while the state says so.
     waiter: ManuallyDrop<UnsafeCell<MaybeUninit<Waker>>>,
 }
@@ -48,100 +46,141 @@ impl Link {
     }
 }
 
-/// The position of a half in a kind of block.
-///
-/// # Safety
-/// A block of this kind begins with a [`Header`] and has a [`Half<Self::Future>`](super::half::Half) at
-/// `OFFSET`.
-pub(super) unsafe trait Home {
-    type Future: Future;
-
-    /// The side of the half in the block's [`State`].
-    const SIDE: Side;
-
-    /// The offset of the half in bytes.
-    const OFFSET: usize;
-
-    /// Frees the memory of a block that no party uses, whose halves are over and whose results were taken.
+/// A kind of block, which begins with a [`Header`].
+pub(super) trait Block {
+    /// Frees the memory of a block of this kind.
+    ///
+    /// # Safety
+    /// The block is parted. No party uses it, its halves are over and their results were taken or dropped.
     unsafe fn free(block: NonNull<Header>);
 }
 
-impl Header {
-    /// Returns the second half of a fork, while its call is running.
-    #[inline(always)]
-    pub(super) fn offer(block: NonNull<Header>) -> *mut Offer {
-        // SAFETY: computes an address inside the block, which begins with the header.
-        unsafe { (&raw mut (*block.as_ptr()).link.offer).cast() }
-    }
+/// The address of a block.
+///
+/// # Invariant
+/// The block exists as long as a copy of the address is used, and its header is initialised by [`BlockPtr::begin`] or
+/// [`Header::parted`]. The header is *parted* if its `home` is initialised as well; the block then keeps the registry
+/// alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct BlockPtr(NonNull<Header>);
 
-    /// Returns the block of the fork to which an offer belongs.
+impl BlockPtr {
+    /// # Safety
+    /// The invariant of the type holds.
     #[inline(always)]
-    pub(super) fn of_offer(offer: NonNull<Offer>) -> NonNull<Header> {
-        offer.cast()
+    pub(super) unsafe fn new(block: NonNull<Header>) -> BlockPtr {
+        BlockPtr(block)
     }
 
     /// Initialises a fork's block except for its offer.
     ///
     /// # Safety
-    /// `block` is memory for a block.
+    /// `block` is memory for a block, which exists as long as a copy of the returned value is used.
     #[inline(always)]
-    pub(super) unsafe fn begin(block: NonNull<Header>) {
+    pub(super) unsafe fn begin(block: NonNull<Header>) -> BlockPtr {
         let shared = block.as_ptr();
         // SAFETY: memory for a block begins with memory for a header.
         unsafe {
             (&raw mut (*shared).state).write(State::new(State::of_fork()));
             (&raw mut (*shared).turn).write(Cell::new(Side::First));
         }
+        BlockPtr(block)
     }
 
-    /// Records that the call of a fork now polls the second half.
-    ///
-    /// # Safety
-    /// The caller is the fork's call, and has polled the first half to its end.
     #[inline(always)]
-    pub(super) unsafe fn turn_to_second(block: NonNull<Header>) {
-        // SAFETY: `begin` has initialised `turn`; wakers that were lent for the first half, through which others read
-        // `turn`, are gone.
-        unsafe { (&raw mut (*block.as_ptr()).turn).write(Cell::new(Side::Second)) };
+    pub(super) fn address(self) -> NonNull<Header> {
+        self.0
     }
 
-    /// Returns the half that the call of a fork polls.
-    ///
-    /// # Safety
-    /// The caller was lent a waker for this poll only.
-    pub(super) unsafe fn turn(block: NonNull<Header>) -> Side {
-        // SAFETY: `turn` was set before the waker was lent, and does not change while the waker is lent.
-        unsafe { (&raw const (*block.as_ptr()).turn).read().get() }
-    }
-
-    /// True if only the call of the fork has changed the block's state.
-    ///
-    /// # Safety
-    /// The caller is the fork's call.
+    /// Returns the second half of a fork, while its call is running. It is at the beginning of the block.
     #[inline(always)]
-    pub(super) unsafe fn is_untouched(block: NonNull<Header>) -> bool {
-        // SAFETY: `begin` has initialised the state.
-        unsafe { (*block.as_ptr()).state.is_untouched() }
+    pub(super) fn offer(self) -> *mut Offer {
+        self.0.as_ptr().cast()
+    }
+
+    /// Returns the state of the block.
+    #[inline(always)]
+    pub(super) fn state(&self) -> &State {
+        // SAFETY: by the invariant, the block exists, and its state is initialised. This creates no reference to the
+        // complete header, because parts of it may be uninitialised.
+        unsafe { &(*self.0.as_ptr()).state }
+    }
+
+    /// Returns the half that the call of a fork polls. The call changes it only while no waker is lent.
+    #[inline(always)]
+    pub(super) fn turn(&self) -> &Cell<Side> {
+        // SAFETY: by the invariant, the block exists, and its `turn` is initialised.
+        unsafe { &(*self.0.as_ptr()).turn }
     }
 
     /// Prepares a block for halves that run separately and may outlive the call. The block then keeps the registry
     /// alive.
     ///
     /// # Safety
-    /// Called once, by the join, before any half runs separately. The caller is on the thread of `home`.
-    pub(super) unsafe fn part(block: NonNull<Header>, home: &Worker) {
-        let shared = block.as_ptr();
-        // SAFETY: no other thread reads these fields before a half runs separately.
-        unsafe {
-            (&raw mut (*shared).home).write(NonNull::from(home));
-            home.spend_reference();
-        }
+    /// Called once, by the call of a fork, before any half runs separately. The caller is on the thread of `home`.
+    pub(super) unsafe fn part(self, home: &Worker) {
+        // SAFETY: no other thread reads this field before a half runs separately.
+        unsafe { (&raw mut (*self.0.as_ptr()).home).write(NonNull::from(home)) };
+        home.spend_reference().leak();
+    }
+}
+
+/// A party of a parted block. The block exists as long as it has a party; the last party frees it.
+pub(super) struct Party<B: Block>(BlockPtr, PhantomData<B>);
+
+impl<B: Block> Party<B> {
+    /// # Safety
+    /// The block is a parted block of kind `B`, and its state counts this party.
+    #[inline(always)]
+    pub(super) unsafe fn new(block: BlockPtr) -> Party<B> {
+        Party(block, PhantomData)
     }
 
+    /// Returns the address of the block.
+    #[inline(always)]
+    pub(super) fn block(&self) -> BlockPtr {
+        self.0
+    }
+
+    /// Returns the header that the parties share.
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the block exists, because this is a party, and its header is initialised, because it is parted.
+        unsafe { self.0.0.as_ref() }
+    }
+
+    /// Gives the party to somebody else, who makes it again with [`Party::new`]. Returns the block.
+    pub(super) fn into_block(self) -> BlockPtr {
+        ManuallyDrop::new(self).0
+    }
+}
+
+impl<B: Block> Drop for Party<B> {
+    fn drop(&mut self) {
+        if self.0.state().leave() == After::Free {
+            // SAFETY: this was the last party, and the halves are over.
+            unsafe { free::<B>(self.0) };
+        }
+    }
+}
+
+/// Frees a block, and releases the registry.
+///
+/// # Safety
+/// The block is a parted block of kind `B`. The last party has left, and both halves are over.
+pub(super) unsafe fn free<B: Block>(block: BlockPtr) {
+    // SAFETY: no other thread accesses the block. Its home and registry outlive it, because the block holds the
+    // registry, and gives its reference up here.
+    unsafe {
+        let hold = block.address().as_ref().home().leaked_reference();
+        B::free(block.address());
+        drop(hold);
+    }
+}
+
+impl Header {
     /// Returns an initialised block with its own memory, which keeps the registry alive.
     pub(super) fn parted(home: &Worker, state: State) -> Header {
-        // SAFETY: the registry lives as long as `home`, one of its workers.
-        unsafe { Registry::hold(home.registry_pointer()) };
+        home.hold_registry().leak();
         Header {
             link: Link::new(),
             state,
@@ -161,14 +200,15 @@ impl Header {
         }
     }
 
-    /// Returns the state of a block.
-    pub(super) fn state(block: NonNull<Header>) -> NonNull<State> {
-        // SAFETY: computes an address inside the block, which begins with the header.
-        unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).state) }
+    /// Returns the state of the block.
+    pub(super) fn state(&self) -> &State {
+        &self.state
     }
 
-    pub(super) fn home(&self) -> NonNull<Worker> {
-        self.home
+    /// Returns a worker of the block's pool: the one that owns the memory, if any.
+    pub(super) fn home(&self) -> &Worker {
+        // SAFETY: the block holds the registry, which owns the worker.
+        unsafe { self.home.as_ref() }
     }
 
     /// True if all halves are over and their results are visible.
@@ -235,52 +275,5 @@ impl Header {
         // SAFETY: the state has given the waker to this caller alone, and the join stored a waker before.
         self.waiter()
             .with(|waiter| unsafe { (*waiter).assume_init_read() })
-    }
-
-    /// Performs the action that a step of the state has returned, for the half `H`.
-    ///
-    /// # Safety
-    /// `after` is the result of a step that the caller was entitled to. Afterwards the caller does not access
-    /// the block, unless it is a party in some other way.
-    pub(super) unsafe fn follow<H: Home>(block: NonNull<Header>, after: After) {
-        // SAFETY: the state returned this action only to this caller. The block exists until the action is done: a half
-        // to queue is not over, and a caller that must wake the join is a party until `leave`.
-        unsafe {
-            match after {
-                After::Nothing => {}
-                After::Queue => half::enqueue_next::<H>(block),
-                After::Wake => {
-                    let waiter = block.as_ref().take_waiter();
-                    Header::leave::<H>(block);
-                    // A waker is foreign code; its panics must not affect the half that wakes it.
-                    let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
-                }
-                After::Free => Header::free::<H>(block),
-            }
-        }
-    }
-
-    /// Removes a party; the last party frees the block.
-    ///
-    /// # Safety
-    /// The caller acts for one party and does not access the block afterwards. The block was prepared by
-    /// `part` before its last party leaves.
-    pub(super) unsafe fn leave<H: Home>(block: NonNull<Header>) {
-        // SAFETY: the block exists as long as there is a party; the last party frees it.
-        unsafe {
-            if block.as_ref().state.leave() == After::Free {
-                Header::free::<H>(block);
-            }
-        }
-    }
-
-    unsafe fn free<H: Home>(block: NonNull<Header>) {
-        // SAFETY: the last party has left, so no other thread accesses the block; its home and registry outlive it,
-        // because the block holds the registry.
-        unsafe {
-            let registry = block.as_ref().home.as_ref().registry_pointer();
-            H::free(block);
-            Registry::let_go(registry);
-        }
     }
 }

@@ -4,7 +4,7 @@
     reason = "an offer outlives the call only until it is taken back or over"
 )]
 
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use super::pool::Pool;
 use super::worker::Worker;
 use crate::sync::AtomicU32;
@@ -120,27 +120,31 @@ impl Pool {
             result: UnsafeCell::new(None),
         };
         let offer = NonNull::from(Box::leak(Box::new(Offer {
-            // SAFETY: `Offer::run` expects the address of an `Offer` of these types, which begins with this job; the
-            // job is queued once.
-            job: unsafe { Job::new(Offer::<B, RB>::run) },
+            job: Job::new(Offer::<B, RB>::run),
             progress: Progress::new(),
             slot: &raw const slot,
             caller: thread::current(),
         })));
-        // SAFETY: if the work is taken back, the worker that finds the offer frees it; otherwise this function frees
-        // the offer when the work is over. The slot stays in place until then, because nothing unwinds before.
-        unsafe { self.registry.enqueue(offer.cast()) };
+        // SAFETY: `Offer::run` expects the address of an `Offer` of these types. If the work is taken back, the worker that
+        // finds the offer frees it; otherwise this function frees the offer when the work is over. The slot stays in
+        // place until then, because nothing unwinds before.
+        self.registry
+            .enqueue(unsafe { JobHandle::new(offer.cast()) });
         let ra = catch_unwind(AssertUnwindSafe(local));
-        // SAFETY: no worker frees the offer before the work is taken back.
-        let rb = if unsafe { offer.as_ref() }.progress.take_back() {
-            let work = slot.work.into_inner();
-            work.map(|work| catch_unwind(AssertUnwindSafe(work)))
-        } else {
-            // SAFETY: a worker has begun the work, so this thread frees the offer.
-            unsafe {
+        // SAFETY: no worker frees the offer before the work is taken back. If a worker has begun the work, this thread
+        // frees the offer.
+        let is_taken_back = unsafe {
+            let is_taken_back = offer.as_ref().progress.take_back();
+            if !is_taken_back {
                 self.wait_for(&offer.as_ref().progress);
                 drop(Box::from_raw(offer.as_ptr()));
             }
+            is_taken_back
+        };
+        let rb = if is_taken_back {
+            let work = slot.work.into_inner();
+            work.map(|work| catch_unwind(AssertUnwindSafe(work)))
+        } else {
             slot.result.into_inner()
         };
         match (ra, rb) {

@@ -4,7 +4,7 @@
     reason = "the second half lies on the stack of the fork while another worker runs it"
 )]
 
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use super::latch::Latch;
 use super::offer::Offer;
 use super::pool::Pool;
@@ -116,18 +116,17 @@ where
         return unsafe { Half::go_deeper(half, worker, a, b) };
     }
     let ra = catch_unwind(AssertUnwindSafe(a));
-    // SAFETY: `offer` is the newest linked offer, because `a` has unlinked all offers that it linked.
-    if unsafe { worker.offers.unlink(offer) } {
-        // SAFETY: the offer was unlinked here, so no other thread uses the copy.
-        let b = unsafe { b.assume_init() };
+    // SAFETY: `offer` is the newest linked offer, because `a` has unlinked all offers that it linked. If it was unlinked
+    // here, no other thread uses the copy of the work; otherwise it was handed out, and `b` is the original.
+    unsafe {
+        if !worker.offers.unlink(offer) {
+            return Half::settle(half, worker, ra, b);
+        }
+        let b = b.assume_init();
         match ra {
             Ok(ra) => (ra, b()),
             Err(panic) => panicked(panic, b),
         }
-    } else {
-        // SAFETY: this worker linked the half, and it was handed out, because `unlink` returned false. `b` is the
-        // original.
-        unsafe { Half::settle(half, worker, ra, b) }
     }
 }
 
@@ -136,15 +135,15 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     ///
     /// # Safety
     /// The offer begins a half of this type that was linked by this worker, and is handed out once.
-    unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
+    unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> JobHandle {
         let handed = Box::new(HalfJob::<B, RB> {
-            // SAFETY: `Half::run` expects the address of a `HalfJob` of these types, which begins with this job; it is
-            // put into one mailbox.
-            job: unsafe { Job::new(Self::run) },
+            job: Job::new(Self::run),
             half: offer.cast(),
             over: Latch::new(worker),
         });
-        NonNull::from(Box::leak(handed)).cast()
+        // SAFETY: `Half::run` expects the address of a `HalfJob` of these types, which begins with this job. The box exists
+        // until the job has run or was taken back. The half is `Send`, because `join` requires it.
+        unsafe { JobHandle::new(NonNull::from(Box::leak(handed)).cast()) }
     }
 
     /// Runs a half on the worker that took it.
@@ -228,19 +227,18 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         RA: Send,
         RB: Send,
     {
-        // SAFETY: the half is the newest linked offer, or `attend` has handed it out.
-        let back = unsafe {
-            worker.offers.unlink(half.cast())
-                || matches!(Half::get_back(half, worker), Second::Mine)
-        };
-        if back {
-            // SAFETY: the half is back, so no other thread uses the copy.
-            let b = unsafe { b.assume_init() };
-            return on_fresh_stack(worker, || join(a, b));
+        // SAFETY: the half is the newest linked offer, or `attend` has handed it out. If it is back, no other thread uses
+        // the copy of the work; otherwise it is over, so its runner has stored the result.
+        unsafe {
+            let back = worker.offers.unlink(half.cast())
+                || matches!(Half::get_back(half, worker), Second::Mine);
+            if back {
+                let b = b.assume_init();
+                return on_fresh_stack(worker, || join(a, b));
+            }
+            let ra = catch_unwind(AssertUnwindSafe(|| on_fresh_stack(worker, a)));
+            both(ra, (*(*half).result.get()).assume_init_read())
         }
-        let ra = catch_unwind(AssertUnwindSafe(|| on_fresh_stack(worker, a)));
-        // SAFETY: the half is over, so its runner has stored the result.
-        both(ra, unsafe { (*(*half).result.get()).assume_init_read() })
     }
 }
 

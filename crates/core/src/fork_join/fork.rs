@@ -8,18 +8,17 @@
     reason = "both halves of a fork lie in one block, which is freed by hand"
 )]
 
-use super::block::{Header, Home};
-use super::half::{self, Half};
-use super::job::Job;
+use super::block::{Block, BlockPtr, Header, Party};
+use super::half::{self, Finished, Half, Held, Home, Polled};
+use super::job::JobHandle;
 use super::offer::Offer;
 use super::state::Side;
 use super::worker::Worker;
 use std::marker::PhantomData;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
-use std::task::{Context, Poll};
-use std::thread;
+use std::task::Context;
 
 /// The block of a fork.
 #[repr(C)]
@@ -35,38 +34,36 @@ struct First<A, B>(PhantomData<(A, B)>);
 /// The second half of a fork.
 struct Second<A, B>(PhantomData<(A, B)>);
 
-// SAFETY: `Fork` is `repr(C)` and begins with the header.
+// SAFETY: `Fork` is `repr(C)`, begins with the header, and has the first half at the offset of `a`.
 unsafe impl<A: Future, B: Future> Home for First<A, B> {
     type Future = A;
+    type Block = Fork<A, B>;
     const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Fork<A, B>, a);
-
-    unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: as `Fork::free` requires, the block has no parties, and its halves and results are gone.
-        unsafe { Fork::<A, B>::free(block) }
-    }
 }
 
 // SAFETY: `Fork` is `repr(C)`, begins with the header, and has the second half at the offset of `b`.
 unsafe impl<A: Future, B: Future> Home for Second<A, B> {
     type Future = B;
+    type Block = Fork<A, B>;
     const SIDE: Side = Side::Second;
     const OFFSET: usize = offset_of!(Fork<A, B>, b);
+}
 
+impl<A: Future, B: Future> Block for Fork<A, B> {
+    /// Returns the block's memory to the worker that owns it.
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: as `Fork::free` requires, the block has no parties, and its halves and results are gone.
-        unsafe { Fork::<A, B>::free(block) }
+        // SAFETY: the block is parted, so its home is initialised and owns the memory; no other thread accesses the
+        // block.
+        unsafe { block.as_ref().home().return_frame(block.cast::<Self>()) };
     }
 }
 
 /// The results of both halves.
 type Both<A, B> = (<A as Future>::Output, <B as Future>::Output);
 
-/// The result of a half that was polled.
-type HalfPoll<F> = Poll<thread::Result<<F as Future>::Output>>;
-
 /// The join of a fork that has not ended within its call. It is a party to the block.
-pub(super) struct Handle<A: Future, B: Future>(NonNull<Fork<A, B>>);
+pub(super) struct Handle<A: Future, B: Future>(Party<Fork<A, B>>);
 
 impl<A: Future, B: Future> Fork<A, B> {
     /// Starts a fork and runs the halves as far as possible at once.
@@ -87,43 +84,46 @@ impl<A: Future, B: Future> Fork<A, B> {
             // function would run out of registers.
             return Self::start_after_refill(worker, Box::new((a, b)));
         };
-        let block = fork.cast::<Header>();
-        let offer = Header::offer(block);
         // SAFETY: this is fresh memory for a fork, which no other thread accesses before the offer is linked. The block
-        // stays until the join, which is this call or its handle, leaves it, and no halves run then.
-        unsafe {
-            Header::begin(block);
-            half::place::<First<A, B>>(block, a);
-            half::place::<Second<A, B>>(block, b);
-            worker.offers.link(offer, Self::hand_out);
-        }
+        // stays until the join, which is this call or its handle, leaves it, and no halves run then. The right to run
+        // the second half is in the list of offers until the offer is unlinked or handed out.
+        let (block, first) = unsafe {
+            let block = BlockPtr::begin(fork.cast());
+            let first = Held::<First<A, B>>::place(block, a);
+            let _offered = Held::<Second<A, B>>::place(block, b);
+            worker.offers.link(block.offer(), Self::hand_out);
+            (block, first)
+        };
         let here = MaybeUninit::<u8>::uninit();
         let here = here.as_ptr().addr();
         if worker.must_attend(here) && !worker.attend(here) {
             // SAFETY: this worker linked the offer last, and no half has been polled.
-            return Err(unsafe { Self::queue(fork, worker) });
+            return Err(unsafe { Self::queue(first, block, worker) });
         }
-        // SAFETY: this call runs the first half, and the second half after unlinking it. The waker is lent for these
-        // two polls.
+        // SAFETY: this call runs the first half, and the second half after unlinking its offer, which is the newest. The
+        // waker is lent for these two polls. If no party has cloned a waker, nothing uses the block when both halves are
+        // over.
         unsafe {
             let waker = half::lent_waker::<First<A, B>, Second<A, B>>(block);
             let mut context = Context::from_waker(&waker);
-            let a = half::poll::<First<A, B>>(block, &mut context);
-            let Poll::Ready(Ok(a)) = a else {
-                return Self::settle(fork, worker, a, None);
+            let (first, a) = match first.poll(&mut context) {
+                Polled::Over(first, Ok(a)) => (first, a),
+                first => return Self::settle(first, None, block, worker),
             };
-            if !worker.offers.unlink(offer) {
-                return Self::settle(fork, worker, Poll::Ready(Ok(a)), None);
+            if !worker.offers.unlink(block.offer()) {
+                return Self::settle(Polled::Over(first, Ok(a)), None, block, worker);
             }
-            Header::turn_to_second(block);
-            let b = half::poll::<Second<A, B>>(block, &mut context);
-            let Poll::Ready(Ok(b)) = b else {
-                return Self::settle(fork, worker, Poll::Ready(Ok(a)), Some(b));
+            block.turn().set(Side::Second);
+            let (second, b) = match Held::<Second<A, B>>::new(block).poll(&mut context) {
+                Polled::Over(second, Ok(b)) => (second, b),
+                second => {
+                    return Self::settle(Polled::Over(first, Ok(a)), Some(second), block, worker);
+                }
             };
-            if Header::is_untouched(block) {
-                worker.give_back_frame(fork);
+            if first.is_untouched() {
+                worker.frames.give_back(fork);
             } else {
-                Self::leave_to_wakers(fork, worker);
+                Self::leave_to_wakers(first, second, block, worker);
             }
             Ok((a, b))
         }
@@ -151,30 +151,69 @@ impl<A: Future, B: Future> Fork<A, B> {
     /// # Safety
     /// The offer lies in a fork of `worker` and has left its list for good. The fork's call is running on this thread
     /// and has not polled the second half.
-    unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
-        // SAFETY: the offer lies in a fork, whose call is running on this thread and has not polled the second half.
+    unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> JobHandle {
+        // SAFETY: the offer lies at the beginning of a fork, whose call is running on this thread. The right to run the
+        // second half leaves the list here. The block is parted once, because the offer is handed out once and the call
+        // does not part a block whose offer was handed out.
         unsafe {
-            let block = Header::of_offer(NonNull::new_unchecked(offer.cast_mut()));
-            Header::part(block, worker);
-            half::detach::<Second<A, B>>(block)
+            let block = BlockPtr::new(NonNull::new_unchecked(offer.cast_mut()).cast());
+            block.part(worker);
+            Held::<Second<A, B>>::new(block).detach()
         }
     }
 
-    /// Takes the second half back for the call; false if another worker has taken it. Calls [`Header::part`] unless the
-    /// hand-out has done so.
+    /// Leaves the block to the clones of its wakers, after both halves are over and their results were taken.
+    ///
+    /// # Safety
+    /// As for [`Fork::part`]. The call does not use the fork afterwards.
+    #[cold]
+    #[inline(never)]
+    unsafe fn leave_to_wakers(
+        first: Finished<First<A, B>>,
+        second: Finished<Second<A, B>>,
+        block: BlockPtr,
+        worker: &Worker,
+    ) {
+        // SAFETY: no half runs separately, because the call has run both.
+        let join = unsafe { Self::part(block, worker) };
+        first.retire();
+        second.retire();
+        drop(join);
+    }
+
+    /// Parts the block, and returns the party of the join.
+    ///
+    /// # Safety
+    /// Called once, by the fork's call on its worker, before any half runs separately.
+    unsafe fn part(block: BlockPtr, worker: &Worker) -> Party<Self> {
+        // SAFETY: no half runs separately. The state counts the join as a party from the beginning.
+        unsafe {
+            block.part(worker);
+            Party::new(block)
+        }
+    }
+
+    /// Takes the second half back for the call; `None` if another worker has taken it. Parts the block unless the
+    /// hand-out has done so, and returns the party of the join.
     ///
     /// # Safety
     /// `worker` belongs to this thread. This fork's offer is the newest linked offer, unless it was handed out. The
     /// call has not polled the second half.
-    unsafe fn reclaim(fork: NonNull<Self>, worker: &Worker) -> bool {
-        let offer = Header::offer(fork.cast());
-        // SAFETY: the offer is the newest linked offer or was handed out, and this is the thread that linked it.
+    unsafe fn reclaim(
+        block: BlockPtr,
+        worker: &Worker,
+    ) -> (Option<Held<Second<A, B>>>, Party<Self>) {
+        let offer = block.offer();
+        // SAFETY: the offer is the newest linked offer or was handed out, and this is the thread that linked it. If the
+        // offer is unlinked or its job is taken back, no other thread runs the second half. A handed-out block is
+        // parted.
         unsafe {
             if worker.offers.unlink(offer) {
-                Header::part(fork.cast(), worker);
-                return true;
+                let join = Self::part(block, worker);
+                return (Some(Held::new(block)), join);
             }
-            Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job))
+            let back = Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job));
+            (back.then(|| Held::new(block)), Party::new(block))
         }
     }
 
@@ -185,95 +224,63 @@ impl<A: Future, B: Future> Fork<A, B> {
     /// only through the returned handle.
     #[cold]
     #[inline(never)]
-    unsafe fn queue(fork: NonNull<Self>, worker: &Worker) -> Handle<A, B> {
-        let block = fork.cast();
-        // SAFETY: the call has polled no half, and queues the second half only if it got that half back.
+    unsafe fn queue(first: Held<First<A, B>>, block: BlockPtr, worker: &Worker) -> Handle<A, B> {
+        // SAFETY: the call has polled no half. The block is parted, and the jobs are made here.
         unsafe {
-            if Self::reclaim(fork, worker) {
-                worker.enqueue(half::detach::<Second<A, B>>(block));
+            let (second, join) = Self::reclaim(block, worker);
+            if let Some(second) = second {
+                worker.enqueue(second.detach());
             }
-            worker.enqueue(half::detach::<First<A, B>>(block));
+            worker.enqueue(first.detach());
+            Handle(join)
         }
-        Handle(fork)
     }
 
-    /// Continues a fork in which a half is not ready, has panicked, or was handed out. `b` is the result of the second
-    /// half, if the call has polled it.
+    /// Continues a fork in which a half is not ready, has panicked, or was handed out. `second` is the second half, if
+    /// the call has polled it.
     ///
     /// # Safety
-    /// The call has polled the first half to `a`. If `b` is `None`, the conditions of [`Fork::reclaim`] hold; otherwise
-    /// the offer is unlinked, and the call has polled the second half to `b`. Afterwards the call uses the fork only
-    /// through the returned handle.
+    /// If `second` is `None`, the conditions of [`Fork::reclaim`] hold; otherwise the offer is unlinked. Afterwards the
+    /// call uses the fork only through the returned handle.
     #[cold]
     #[inline(never)]
     unsafe fn settle(
-        fork: NonNull<Self>,
+        first: Polled<First<A, B>>,
+        second: Option<Polled<Second<A, B>>>,
+        block: BlockPtr,
         worker: &Worker,
-        a: HalfPoll<A>,
-        b: Option<HalfPoll<B>>,
     ) -> Result<Both<A, B>, Handle<A, B>> {
-        let block = fork.cast();
         // SAFETY: the call is the runner of the first half, and of the second half unless another worker has taken it.
-        unsafe {
-            let mine = match b {
-                Some(_) => {
-                    Header::part(block, worker);
-                    false
-                }
-                None => Self::reclaim(fork, worker),
+        // The waker is lent for the poll of the second half. The block is parted before halves depart.
+        let join = unsafe {
+            let (mine, join) = match second {
+                Some(_) => (None, Self::part(block, worker)),
+                None => Self::reclaim(block, worker),
             };
-            match a {
-                Poll::Ready(a) => half::store_result::<First<A, B>>(block, a),
-                Poll::Pending => half::depart::<First<A, B>>(block),
+            match first {
+                Polled::Over(first, a) => first.store(a),
+                Polled::Pending(first) => first.depart(),
             }
-            let b = if mine {
-                Header::turn_to_second(block);
-                let waker = half::lent_waker::<First<A, B>, Second<A, B>>(block);
-                let mut context = Context::from_waker(&waker);
-                Some(half::poll::<Second<A, B>>(block, &mut context))
-            } else {
-                b
+            let second = match mine {
+                Some(mine) => {
+                    block.turn().set(Side::Second);
+                    let waker = half::lent_waker::<First<A, B>, Second<A, B>>(block);
+                    Some(mine.poll(&mut Context::from_waker(&waker)))
+                }
+                None => second,
             };
-            match b {
-                Some(Poll::Ready(b)) => half::store_result::<Second<A, B>>(block, b),
-                Some(Poll::Pending) => half::depart::<Second<A, B>>(block),
+            match second {
+                Some(Polled::Over(second, b)) => second.store(b),
+                Some(Polled::Pending(second)) => second.depart(),
                 None => {}
             }
-        }
-        let handle = Handle(fork);
+            join
+        };
+        let handle = Handle(join);
         if handle.shared().is_finished() {
             Ok(handle.results())
         } else {
             Err(handle)
-        }
-    }
-
-    /// Leaves the block to the clones of its wakers, after both halves are over and their results were taken.
-    ///
-    /// # Safety
-    /// The call has run both halves in place and does not use the fork afterwards.
-    #[cold]
-    #[inline(never)]
-    unsafe fn leave_to_wakers(fork: NonNull<Self>, worker: &Worker) {
-        let block = fork.cast();
-        // SAFETY: the call has run both halves, and leaves as the party of the join.
-        unsafe {
-            Header::part(block, worker);
-            half::retire::<First<A, B>>(block);
-            half::retire::<Second<A, B>>(block);
-            Header::leave::<First<A, B>>(block);
-        }
-    }
-
-    /// Returns the block's memory to the worker that owns it.
-    ///
-    /// # Safety
-    /// The block was prepared by [`Header::part`], both halves and their results are gone, and no other party is left.
-    unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: `home` is initialised, and no other thread accesses the block.
-        unsafe {
-            let home = block.as_ref().home();
-            home.as_ref().return_frame(block.cast::<Self>());
         }
     }
 }
@@ -281,8 +288,7 @@ impl<A: Future, B: Future> Fork<A, B> {
 impl<A: Future, B: Future> Handle<A, B> {
     /// Returns the header that the join shares with the halves and their wakers.
     pub(super) fn shared(&self) -> &Header {
-        // SAFETY: the handle is a party, so the block exists; `part` has initialised the header.
-        unsafe { self.0.cast::<Header>().as_ref() }
+        self.0.header()
     }
 
     /// Returns both results. Both halves must be over.
@@ -294,14 +300,13 @@ impl<A: Future, B: Future> Handle<A, B> {
             self.shared().is_finished(),
             "the results are read before the halves are over"
         );
-        let block = self.0.cast();
-        std::mem::forget(self);
-        // SAFETY: both halves are over and were not cancelled, because only `drop` cancels them, and the handle was
-        // forgotten.
+        let this = ManuallyDrop::new(self);
+        // SAFETY: both halves are over and were not cancelled, because only `drop` cancels them, and the handle is not
+        // dropped. It is a party until this party leaves.
         let (a, b) = unsafe {
-            let a = half::take_result::<First<A, B>>(block);
-            let b = half::take_result::<Second<A, B>>(block);
-            Header::leave::<First<A, B>>(block);
+            let join = Party::new(this.0.block());
+            let a = half::take_result::<First<A, B>>(&join);
+            let b = half::take_result::<Second<A, B>>(&join);
             (a, b)
         };
         match (a, b) {
@@ -313,15 +318,10 @@ impl<A: Future, B: Future> Handle<A, B> {
 
 impl<A: Future, B: Future> Drop for Handle<A, B> {
     fn drop(&mut self) {
-        let block = self.0.cast();
         // Nested joins are dropped recursively only while the stack has space.
         let defer = super::stack::is_low();
-        // SAFETY: the handle is a party until `leave`, and does not take the results.
-        unsafe {
-            self.shared().wait_no_more();
-            half::cancel::<First<A, B>>(block, defer);
-            half::cancel::<Second<A, B>>(block, defer);
-            Header::leave::<First<A, B>>(block);
-        }
+        self.shared().wait_no_more();
+        half::cancel::<First<A, B>>(&self.0, defer);
+        half::cancel::<Second<A, B>>(&self.0, defer);
     }
 }

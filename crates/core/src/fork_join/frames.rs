@@ -88,17 +88,23 @@ impl Frames {
     /// `block` came from [`Frames::take`] of this worker for the same `T`, and is not used any more.
     #[inline(always)]
     pub(super) unsafe fn give_back<T>(&self, block: NonNull<T>) {
-        let Some(grains) = (const { Self::grains::<T>() }) else {
-            // SAFETY: `large` has allocated the block with this layout.
-            return unsafe { dealloc(block.as_ptr().cast(), Layout::new::<T>()) };
-        };
-        // SAFETY: the block is free now, and a grain is larger than a `Free`.
-        unsafe { self.put(block.cast(), grains) };
+        // SAFETY: the block is free now, and a grain is larger than a `Free`. `large` has allocated a large block with this
+        // layout.
+        unsafe {
+            match const { Self::grains::<T>() } {
+                Some(grains) => self.put(block.cast(), grains),
+                None => dealloc(block.as_ptr().cast(), Layout::new::<T>()),
+            }
+        }
     }
 
+    /// Puts a block of this size into its list.
+    ///
+    /// # Safety
+    /// The block is free and belongs to this worker.
     #[inline(always)]
     unsafe fn put(&self, block: NonNull<Free>, grains: usize) {
-        // SAFETY: the block is free and belongs to this list.
+        // SAFETY: the block is free, and a grain is larger than a `Free`.
         unsafe { (&raw mut (*block.as_ptr()).next).write(self.free[grains].get()) };
         self.free[grains].set(block.as_ptr());
     }
@@ -120,9 +126,7 @@ impl Frames {
         }
         let size = grains * GRAIN;
         if self.left.get() < size {
-            // SAFETY: the layout has a size.
-            let chunk = unsafe { alloc(CHUNK) };
-            let chunk = NonNull::new(chunk).unwrap_or_else(|| handle_alloc_error(CHUNK));
+            let chunk = allocate(CHUNK);
             self.chunks.borrow_mut().push(chunk);
             self.rest.set(chunk.as_ptr());
             self.left.set(CHUNK.size());
@@ -165,15 +169,18 @@ impl ReturnedFrames {
     /// `block` came from [`Frames::take`] of the worker that owns this list, for the same `T`, and is not used any
     /// more.
     pub(super) unsafe fn give_back<T>(&self, block: NonNull<T>) {
-        let Some(grains) = (const { Frames::grains::<T>() }) else {
-            // SAFETY: `large` has allocated the block with this layout.
-            return unsafe { dealloc(block.as_ptr().cast(), Layout::new::<T>()) };
-        };
+        let grains = const { Frames::grains::<T>() };
         let block = block.cast::<Free>().as_ptr();
         let mut next = self.0.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the block is free, and a grain is larger than a `Free`.
-            unsafe { block.write(Free { next, grains }) };
+            // SAFETY: the block is free, and a grain is larger than a `Free`. `large` has allocated a large block with
+            // this layout.
+            unsafe {
+                match grains {
+                    Some(grains) => block.write(Free { next, grains }),
+                    None => return dealloc(block.cast(), Layout::new::<T>()),
+                }
+            }
             // The owner takes only the whole list, so an equal head means an equal list (no ABA problem).
             match self
                 .0
@@ -188,8 +195,12 @@ impl ReturnedFrames {
 
 #[cold]
 fn large<T>() -> NonNull<T> {
-    let layout = Layout::new::<T>();
-    // SAFETY: a large block has a size.
-    let block = unsafe { alloc(layout) }.cast();
+    allocate(Layout::new::<T>()).cast()
+}
+
+fn allocate(layout: Layout) -> NonNull<u8> {
+    assert!(layout.size() > 0, "chunks and large blocks have a size");
+    // SAFETY: the layout's size is not zero.
+    let block = unsafe { alloc(layout) };
     NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
 }

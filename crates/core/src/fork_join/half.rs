@@ -1,20 +1,20 @@
 //! Asynchronous halves: a future in its slot, and the operations on it.
 //!
-//! The functions of this module access the half `H` of a block. They compute the position of the half in the block, and
-//! the block's [`State`] determines which thread may access it. Each function documents who may call it.
+//! The block's [`State`](super::state::State) determines which thread may access a half. This right is a value here:
+//! [`Held`] is the right to run a half, [`Finished`] the right and duty to say what becomes of its result. The methods
+//! consume these values, so that a right is used once.
 #![allow(
     unsafe_code,
     reason = "a half is reached by the address of its block and polled in place"
 )]
 
-use super::block::{Header, Home};
-use super::job::Job;
-use super::registry::Registry;
-use super::state::{Cancel, Pause, Side, State, Unwanted};
+use super::block::{Block, BlockPtr, Party, free};
+use super::job::{Job, JobHandle};
+use super::state::{After, Cancel, Pause, Side, Unwanted};
 use super::worker::Worker;
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -31,178 +31,265 @@ pub(super) struct Half<F: Future> {
 
 /// The future, and after its end the result.
 union Place<F: Future> {
-    future: ManuallyDrop<F>,
-    result: ManuallyDrop<thread::Result<F::Output>>,
+    _future: ManuallyDrop<F>,
+    _result: ManuallyDrop<thread::Result<F::Output>>,
 }
 
-/// Returns the half `H` of a block.
-fn half<H: Home>(block: NonNull<Header>) -> *mut Half<H::Future> {
+/// The position of a half in a kind of block.
+///
+/// # Safety
+/// A block of kind `Block` begins with a [`Header`](super::block::Header), and has a [`Half<Self::Future>`](Half) at
+/// `OFFSET`, whose side in the state is `SIDE`.
+pub(super) unsafe trait Home {
+    type Future: Future;
+    type Block: Block;
+
+    /// The side of the half in the block's state.
+    const SIDE: Side;
+
+    /// The offset of the half in bytes.
+    const OFFSET: usize;
+}
+
+/// The result of a half.
+pub(super) type HalfResult<H> = thread::Result<<<H as Home>::Future as Future>::Output>;
+
+/// The right to run the half `H` of a block. Only the holder accesses the future.
+///
+/// A block with a half that is not over exists. The block is parted if the half runs separately.
+pub(super) struct Held<H: Home>(BlockPtr, PhantomData<H>);
+
+/// A half whose future is over and was dropped. The holder stores the result, or drops it.
+pub(super) struct Finished<H: Home>(BlockPtr, PhantomData<H>);
+
+/// A half that was polled.
+pub(super) enum Polled<H: Home> {
+    Pending(Held<H>),
+    Over(Finished<H>, HalfResult<H>),
+}
+
+/// Returns the address of the half `H` of a block.
+fn half<H: Home>(block: BlockPtr) -> *mut Half<H::Future> {
     // `Home` guarantees that the half is inside the block at `OFFSET`.
-    block.as_ptr().wrapping_byte_add(H::OFFSET).cast()
+    let block = block.address().as_ptr();
+    block.wrapping_byte_add(H::OFFSET).cast()
 }
 
-/// # Safety
-/// The block exists for the whole of `'a`.
-unsafe fn state<'a>(block: NonNull<Header>) -> &'a State {
-    // SAFETY: the block exists for the whole of `'a`, and its state is initialised by `Header::begin` or
-    // `Header::parted`. This creates no reference to the whole header, because parts of it may be uninitialised.
-    unsafe { Header::state(block).as_ref() }
+/// Returns the address of the future of a half, and of its result, which replaces the future. `UnsafeCell` and
+/// `ManuallyDrop` are transparent, and the fields of a union are at its address.
+fn place<H: Home, T>(block: BlockPtr) -> *mut T {
+    let offset = offset_of!(Half<H::Future>, place);
+    half::<H>(block).wrapping_byte_add(offset).cast()
 }
 
-fn place_of<H: Home>(block: NonNull<Header>) -> *mut Place<H::Future> {
-    // SAFETY: computes an address inside the block only.
-    unsafe { (&raw mut (*half::<H>(block)).place).cast() }
+fn future<H: Home>(block: BlockPtr) -> *mut H::Future {
+    place::<H, _>(block)
 }
 
-fn future<H: Home>(block: NonNull<Header>) -> *mut H::Future {
-    // SAFETY: computes an address inside the block only. `ManuallyDrop` is transparent.
-    unsafe { (&raw mut (*place_of::<H>(block)).future).cast() }
+fn result<H: Home>(block: BlockPtr) -> *mut HalfResult<H> {
+    place::<H, _>(block)
 }
 
-fn result<H: Home>(block: NonNull<Header>) -> *mut thread::Result<<H::Future as Future>::Output> {
-    // SAFETY: computes an address inside the block only. `ManuallyDrop` is transparent.
-    unsafe { (&raw mut (*place_of::<H>(block)).result).cast() }
-}
+impl<H: Home> Held<H> {
+    /// Returns the right to run a half.
+    ///
+    /// # Safety
+    /// The block has a half `H`, whose future is in its slot. The block's state gives the right to this caller alone.
+    #[inline(always)]
+    pub(super) unsafe fn new(block: BlockPtr) -> Held<H> {
+        Held(block, PhantomData)
+    }
 
-fn job<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
-    // The job is the half's first field.
-    // SAFETY: an address inside a block is not null.
-    unsafe { NonNull::new_unchecked(half::<H>(block).cast()) }
-}
+    /// Writes a future into its slot.
+    ///
+    /// # Safety
+    /// The block has a half `H`, whose slot is empty. No other thread knows the half.
+    #[inline(always)]
+    pub(super) unsafe fn place(block: BlockPtr, value: H::Future) -> Held<H> {
+        // SAFETY: the slot is empty and unshared.
+        unsafe { future::<H>(block).write(value) };
+        Held(block, PhantomData)
+    }
 
-/// Writes a future into its slot.
-///
-/// # Safety
-/// `block` is memory for a block; no other thread knows the half.
-#[inline(always)]
-pub(super) unsafe fn place<H: Home>(block: NonNull<Header>, value: H::Future) {
-    // SAFETY: `block` is memory for a block that no other thread knows, so the slot is empty and unshared.
-    unsafe { future::<H>(block).write(value) };
-}
-
-/// Polls a half, and drops its future when it is over.
-///
-/// # Safety
-/// The caller is the half's runner, and the waker of `context` wakes this half.
-#[inline(always)]
-pub(super) unsafe fn poll<H: Home>(
-    block: NonNull<Header>,
-    context: &mut Context<'_>,
-) -> Poll<thread::Result<<H::Future as Future>::Output>> {
-    let future = future::<H>(block);
-    let polled = catch_unwind(AssertUnwindSafe(|| {
-        let panicking = DropIfPanicking(block, PhantomData::<H>);
-        // SAFETY: only the runner accesses the future, which stays in its slot until it is dropped.
-        let polled = unsafe { Pin::new_unchecked(&mut *future).poll(context) };
-        std::mem::forget(panicking);
-        if polled.is_ready() {
-            // SAFETY: the future is over, and is not accessed again.
-            unsafe { future.drop_in_place() };
+    /// Polls the half, and drops its future when it is over. The waker of `context` wakes this half.
+    #[inline(always)]
+    pub(super) fn poll(self, context: &mut Context<'_>) -> Polled<H> {
+        let block = self.0;
+        let future = future::<H>(block);
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let panicking = DropIfPanicking(block, PhantomData::<H>);
+            // SAFETY: only the holder accesses the future, which stays in its slot until it is dropped. When it is over,
+            // it is not accessed again.
+            unsafe {
+                let polled = Pin::new_unchecked(&mut *future).poll(context);
+                std::mem::forget(panicking);
+                if polled.is_ready() {
+                    future.drop_in_place();
+                }
+                polled
+            }
+        }));
+        match polled {
+            Ok(Poll::Pending) => Polled::Pending(self),
+            Ok(Poll::Ready(value)) => Polled::Over(Finished(block, PhantomData), Ok(value)),
+            Err(panic) => Polled::Over(Finished(block, PhantomData), Err(panic)),
         }
-        polled
-    }));
-    match polled {
-        Ok(polled) => polled.map(Ok),
-        Err(panic) => Poll::Ready(Err(panic)),
+    }
+
+    /// Prepares the half for running separately and returns its job, which the caller queues or puts into a mailbox.
+    ///
+    /// # Safety
+    /// The block is parted, and no other thread has the half's job.
+    pub(super) unsafe fn detach(self) -> JobHandle {
+        let half = half::<H>(self.0);
+        // SAFETY: no other thread uses the job before the caller publishes it. `run` expects the address of the job of a
+        // half `H`.
+        unsafe { (*(*half).job.get()).write(Job::new(run::<H>)) };
+        self.into_job()
+    }
+
+    /// Converts the right to run a half that runs separately to the handle of its job.
+    fn into_job(self) -> JobHandle {
+        // SAFETY: the job is the first field of the half, and was written by `detach`. The half is held once, so its job
+        // is in one place at a time, and the block exists until the half is over. A half is `Send`, because the functions
+        // that begin blocks require it.
+        unsafe { JobHandle::new(NonNull::new_unchecked(half::<H>(self.0).cast())) }
+    }
+
+    /// Lets the half run separately, after the join has polled the half and it was not ready.
+    ///
+    /// # Safety
+    /// As for [`Held::detach`].
+    pub(super) unsafe fn depart(self) {
+        let block = self.0;
+        // SAFETY: the block is parted. The job is queued only when the half is woken.
+        let job = unsafe { self.detach() };
+        std::mem::forget(job);
+        Held::<H>(block, PhantomData).pause();
+    }
+
+    /// Pauses a half that runs separately after a poll that was not ready.
+    fn pause(self) {
+        match self.0.state().pause(H::SIDE) {
+            Pause::Idle => {}
+            Pause::Again => self.enqueue(Worker::enqueue),
+            Pause::Discard => self.discard(),
+        }
+    }
+
+    /// Drops the future, which ends the half.
+    fn discard(self) {
+        // SAFETY: only the holder accesses the future, which is not accessed again.
+        unsafe { drop_quietly(future::<H>(self.0)) };
+        Finished::<H>(self.0, PhantomData).retire();
+    }
+
+    /// Queues a half that runs separately: by `here` if this thread is a worker of its pool.
+    fn enqueue(self, here: fn(&Worker, JobHandle)) {
+        // SAFETY: the half runs separately, so the block is parted, and exists until the job is queued.
+        let home = unsafe { self.0.address().as_ref() }.home();
+        match Worker::current() {
+            Some(worker) if worker.shares_pool_with(home) => here(worker, self.into_job()),
+            _ => {
+                // The block may be freed as soon as the job is queued, and releases the registry then.
+                let hold = home.hold_registry();
+                hold.registry().enqueue(self.into_job());
+            }
+        }
     }
 }
 
 /// Drops the future of a half whose poll panics.
-struct DropIfPanicking<H: Home>(NonNull<Header>, PhantomData<H>);
+struct DropIfPanicking<H: Home>(BlockPtr, PhantomData<H>);
 
 impl<H: Home> Drop for DropIfPanicking<H> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: the runner, which created this guard, does not access the future again.
+        // SAFETY: the holder, which created this guard, does not access the future again.
         unsafe { drop_quietly(future::<H>(self.0)) };
     }
 }
 
-/// Records that a half is over, and leaves its result to the join.
-///
-/// # Safety
-/// The caller is the half's runner.
-unsafe fn finish<H: Home>(
-    block: NonNull<Header>,
-    value: thread::Result<<H::Future as Future>::Output>,
-) {
-    // SAFETY: the future was dropped, so the slot is empty; the block exists until the half is over.
-    unsafe {
-        result::<H>(block).write(value);
-        let after = state(block).finish(H::SIDE).unwrap_or_else(|Unwanted| {
-            drop_quietly(result::<H>(block));
-            state(block).end(H::SIDE)
-        });
-        Header::follow::<H>(block, after);
+impl<H: Home> Finished<H> {
+    /// True if only the call of a fork has changed the block's state.
+    #[inline(always)]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.0.state().is_untouched()
+    }
+
+    /// Stores the result for the join, and records that the half is over. The block is parted.
+    pub(super) fn store(self, value: HalfResult<H>) {
+        let result = result::<H>(self.0);
+        // SAFETY: the future was dropped, so the slot is empty, and only this caller accesses it. If the state says that
+        // the result is unwanted, it is not accessed again.
+        let after = unsafe {
+            result.write(value);
+            self.0.state().finish(H::SIDE).unwrap_or_else(|Unwanted| {
+                drop_quietly(result);
+                self.0.state().end(H::SIDE)
+            })
+        };
+        follow::<H>(self.0, after);
+    }
+
+    /// Records that the half is over without a result. The half's wakers then have no effect. The block is parted.
+    pub(super) fn retire(self) {
+        let after = self.0.state().end(H::SIDE);
+        follow::<H>(self.0, after);
     }
 }
 
-/// Stores the result of a half that the join itself has run.
-///
-/// # Safety
-/// The caller is the join, and the half's runner.
-pub(super) unsafe fn store_result<H: Home>(
-    block: NonNull<Header>,
-    value: thread::Result<<H::Future as Future>::Output>,
-) {
-    // SAFETY: the join is the half's runner, so only the join accesses the slot, and the future is over.
-    unsafe { finish::<H>(block, value) };
-}
-
-/// Marks a half as over without storing a result, because the caller already has the result. The half's wakers then
-/// have no effect.
-///
-/// # Safety
-/// As for [`store_result`]; in addition, the join does not wait.
-pub(super) unsafe fn retire<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the join is a party, so the block exists.
-    unsafe {
-        let after = state(block).end(H::SIDE);
-        Header::follow::<H>(block, after);
-    }
-}
-
-/// Takes the result.
+/// Takes the result of a half.
 ///
 /// # Safety
 /// The caller is the join. The half is over and was not cancelled. Called once.
-pub(super) unsafe fn take_result<H: Home>(
-    block: NonNull<Header>,
-) -> thread::Result<<H::Future as Future>::Output> {
+pub(super) unsafe fn take_result<H: Home>(join: &Party<H::Block>) -> HalfResult<H> {
     // SAFETY: the half is over and was not cancelled, so its result is in place; the join reads it once.
-    unsafe { result::<H>(block).read() }
+    unsafe { result::<H>(join.block()).read() }
 }
 
-/// True if the half was cancelled.
-///
-/// # Safety
-/// The caller acts for a party.
-pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Header>) -> bool {
-    // SAFETY: the caller's party keeps the block alive.
-    unsafe { state(block).is_cancelled(H::SIDE) }
-}
-
-/// Prepares a half for running separately and returns its job, which the caller queues or puts into a mailbox.
-///
-/// # Safety
-/// The block was prepared by [`Header::part`]; the caller holds the half, and no other thread has its job.
-pub(super) unsafe fn detach<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
-    // SAFETY: no other thread uses the job before the caller publishes it. `run` expects the address of the job of a
-    // half `H`.
-    unsafe { (*(*half::<H>(block)).job.get()).write(Job::new(run::<H>)) };
-    job::<H>(block)
-}
-
-/// Lets a half run separately, after the join has polled the half and it was not ready.
-///
-/// # Safety
-/// The block was prepared by [`Header::part`]; the caller is the join and the half's runner.
-pub(super) unsafe fn depart<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the block was prepared by `part`, and the join is the half's runner until `pause` releases the half.
+/// Cancels the interest in a half's result, which the caller will not use. Never waits.
+pub(super) fn cancel<H: Home>(party: &Party<H::Block>, defer: bool) {
+    let block = party.block();
+    // SAFETY: the state returns each action to only one thread: to discard or queue a half that this thread now holds, or
+    // to drop a result that no party takes.
     unsafe {
-        detach::<H>(block);
-        pause::<H>(block);
+        match block.state().cancel(H::SIDE, defer) {
+            Cancel::Discard => Held::<H>::new(block).discard(),
+            Cancel::Queue => Held::<H>::new(block).enqueue(Worker::enqueue),
+            Cancel::Leave => {}
+            Cancel::Over => drop_quietly(result::<H>(block)),
+        }
+    }
+}
+
+/// Cancels a half whose result belongs to another party: that party takes or drops a finished result.
+pub(super) fn abort<H: Home>(party: &Party<H::Block>) {
+    let block = party.block();
+    if block.state().cancel(H::SIDE, false) == Cancel::Discard {
+        // SAFETY: the state tells only this thread to discard the future, so it holds the half.
+        unsafe { Held::<H>::new(block) }.discard();
+    }
+}
+
+/// Performs the action that a step of the state has returned to this caller alone, for the half `H` of a parted block.
+fn follow<H: Home>(block: BlockPtr, after: After) {
+    // SAFETY: the state returned this action only to this caller. The block exists until the action is done: a half to
+    // queue is not over, and a caller that must wake the join is a party.
+    unsafe {
+        match after {
+            After::Nothing => {}
+            After::Queue => Held::<H>::new(block).enqueue(Worker::enqueue_next),
+            After::Wake => {
+                let party = Party::<H::Block>::new(block);
+                let waiter = party.header().take_waiter();
+                drop(party);
+                // A waker is foreign code; its panics must not affect the half that wakes it.
+                let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
+            }
+            After::Free => free::<H::Block>(block),
+        }
     }
 }
 
@@ -213,124 +300,55 @@ pub(super) unsafe fn depart<H: Home>(block: NonNull<Header>) {
 unsafe fn run<H: Home>(found: NonNull<Job>, worker: &Worker) {
     // SAFETY: the job is the first field of its half, which is at `OFFSET`. The block exists until the half is over.
     // The waker is only lent, so it is not dropped; each clone of it is a party.
-    unsafe {
-        let block = found.byte_sub(H::OFFSET).cast::<Header>();
-        if !state(block).begin(H::SIDE) {
-            return discard::<H>(block);
-        }
+    let (held, waker) = unsafe {
+        let block = BlockPtr::new(found.byte_sub(H::OFFSET).cast());
         let waker = ManuallyDrop::new(Waker::from_raw(raw_waker::<H>(block)));
-        match poll::<H>(block, &mut Context::from_waker(&waker)) {
-            Poll::Pending => pause::<H>(block),
-            Poll::Ready(value) => worker.at_the_end(|| finish::<H>(block, value)),
-        }
+        (Held::<H>::new(block), waker)
+    };
+    if !held.0.state().begin(H::SIDE) {
+        return held.discard();
     }
-}
-
-/// Pauses a half after a poll that was not ready. Afterwards the caller is not the half's runner.
-unsafe fn pause<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the caller is the half's runner, up to the change of state.
-    unsafe {
-        match state(block).pause(H::SIDE) {
-            Pause::Idle => {}
-            Pause::Again => enqueue::<H>(block),
-            Pause::Discard => discard::<H>(block),
-        }
-    }
-}
-
-/// Drops the future of a half that runs separately, which ends the half.
-///
-/// # Safety
-/// A step of the block's state has returned the action to discard the future, only to this caller.
-unsafe fn discard<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the state tells only one thread to discard the future, so no other thread accesses it.
-    unsafe {
-        drop_quietly(future::<H>(block));
-        let after = state(block).end(H::SIDE);
-        Header::follow::<H>(block, after);
-    }
-}
-
-/// Queues a woken half so that a worker finds it soon.
-///
-/// # Safety
-/// The caller holds the half until this call.
-pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the caller holds the half, so its job is queued once; `Worker::enqueue_next` has the same requirements as
-    // `enqueue`.
-    unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
-}
-
-/// Queues a half behind all others.
-///
-/// # Safety
-/// The caller holds the half until this call.
-unsafe fn enqueue<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the caller holds the half, so its job is queued once.
-    unsafe { enqueue_by::<H>(block, Worker::enqueue) };
-}
-
-unsafe fn enqueue_by<H: Home>(block: NonNull<Header>, here: unsafe fn(&Worker, NonNull<Job>)) {
-    // SAFETY: the half is held once, so its job is in one place at a time. The home and the registry outlive the block.
-    // The block may be freed as soon as the job is queued, and releases the registry then, so this function holds the
-    // registry as well.
-    unsafe {
-        let registry = block.as_ref().home().as_ref().registry_pointer();
-        match Worker::current() {
-            Some(worker) if std::ptr::eq(worker.registry_pointer(), registry) => {
-                here(worker, job::<H>(block));
-            }
-            _ => {
-                Registry::hold(registry);
-                (*registry).enqueue(job::<H>(block));
-                Registry::let_go(registry);
-            }
-        }
-    }
-}
-
-/// Cancels the interest in a half's result. Never waits.
-///
-/// # Safety
-/// The caller acts for a party and will not use the result.
-pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
-    // SAFETY: the caller's party keeps the block alive. The state returns each action to only one thread: to discard or
-    // queue a half that this thread now holds, or to drop a result that no party takes.
-    unsafe {
-        match state(block).cancel(H::SIDE, defer) {
-            Cancel::Discard => discard::<H>(block),
-            Cancel::Queue => enqueue::<H>(block),
-            Cancel::Leave => {}
-            Cancel::Over => drop_quietly(result::<H>(block)),
-        }
-    }
-}
-
-/// Cancels a half whose result belongs to another party: that party takes or drops a finished result.
-///
-/// # Safety
-/// The caller acts for a party.
-pub(super) unsafe fn abort<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the caller's party keeps the block alive; the state tells only one thread to discard the future, and that
-    // thread then holds the half.
-    unsafe {
-        if state(block).cancel(H::SIDE, false) == Cancel::Discard {
-            discard::<H>(block);
-        }
+    match held.poll(&mut Context::from_waker(&waker)) {
+        Polled::Pending(held) => held.pause(),
+        Polled::Over(finished, value) => worker.at_the_end(|| finished.store(value)),
     }
 }
 
 /// Drops an unneeded value and ignores a panic of its destructor.
+///
+/// # Safety
+/// The caller owns the value and does not use it afterwards.
 unsafe fn drop_quietly<T>(value: *mut T) {
-    // SAFETY: the callers own the value and do not use it afterwards.
+    // SAFETY: the caller owns the value and does not use it afterwards.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { value.drop_in_place() }));
 }
 
-fn raw_waker<H: Home>(block: NonNull<Header>) -> RawWaker {
-    RawWaker::new(
-        block.as_ptr().cast_const().cast(),
-        const { &RawWakerVTable::new(clone::<H>, wake::<H>, wake_by_ref::<H>, drop_waker::<H>) },
-    )
+/// Returns the block of a waker.
+///
+/// # Safety
+/// `data` is the data of a waker of this module, which is a party, or is lent while its lender keeps the block alive.
+unsafe fn block_of(data: *const ()) -> BlockPtr {
+    // SAFETY: a waker's data is the address of a block, which exists.
+    unsafe { BlockPtr::new(NonNull::new_unchecked(data.cast_mut().cast())) }
+}
+
+fn raw_waker<H: Home>(block: BlockPtr) -> RawWaker {
+    let functions = const {
+        &RawWakerVTable::new(
+            // SAFETY: the waker's party, or the party of its lender, keeps the block alive.
+            |data| clone::<H>(unsafe { block_of(data) }),
+            |data| {
+                // SAFETY: only clones are consumed; the clone is a party until `wake_and_leave`.
+                let block = unsafe { block_of(data) };
+                follow::<H>(block, block.state().wake_and_leave(H::SIDE));
+            },
+            // SAFETY: the waker's party, or the party of its lender, keeps the block alive.
+            |data| wake::<H>(unsafe { block_of(data) }),
+            // SAFETY: only clones are dropped, and each is a party of a parted block.
+            |data| drop(unsafe { Party::<H::Block>::new(block_of(data)) }),
+        )
+    };
+    RawWaker::new(block.address().as_ptr().cast_const().cast(), functions)
 }
 
 /// The waker that the call of a fork lends to its two halves, one after the other. The block says which half is meant.
@@ -338,87 +356,47 @@ fn raw_waker<H: Home>(block: NonNull<Header>) -> RawWaker {
 /// # Safety
 /// The waker is used only while the call polls the halves, and is not dropped.
 #[inline(always)]
-pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: NonNull<Header>) -> ManuallyDrop<Waker> {
+pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: BlockPtr) -> ManuallyDrop<Waker> {
+    fn not_lent_for_good(_: *const ()) {
+        unreachable!("a waker that was only lent is not dropped");
+    }
     let functions = const {
         &RawWakerVTable::new(
-            clone_lent::<A, B>,
+            |data| {
+                // SAFETY: the waker is lent for the poll that `turn` names, so the block exists.
+                let block = unsafe { block_of(data) };
+                match block.turn().get() {
+                    Side::First => clone::<A>(block),
+                    Side::Second => clone::<B>(block),
+                }
+            },
             not_lent_for_good,
-            wake_lent::<A, B>,
+            |data| {
+                // SAFETY: the waker is lent for the poll that `turn` names, so the block exists.
+                let block = unsafe { block_of(data) };
+                match block.turn().get() {
+                    Side::First => wake::<A>(block),
+                    Side::Second => wake::<B>(block),
+                }
+            },
             not_lent_for_good,
         )
     };
-    let data = block.as_ptr().cast_const().cast();
+    let data = block.address().as_ptr().cast_const().cast();
     // SAFETY: the functions expect the address of a block, which `data` is. The functions that consume the waker are
     // never called.
     ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(data, functions)) })
 }
 
-// The functions of the wakers, as `RawWakerVTable` requires. A waker's data is the address of its block. A cloned waker
-// is a party to the block; a lent waker is used only while its runner keeps the block alive.
+/// Clones a waker: the clone is a party of the block.
+fn clone<H: Home>(block: BlockPtr) -> RawWaker {
+    block.state().join_in();
+    raw_waker::<H>(block)
+}
 
-unsafe fn clone<H: Home>(data: *const ()) -> RawWaker {
-    // SAFETY: the waker's party, or the party of its lender, keeps the block alive.
-    unsafe {
-        let block = block_of(data);
-        state(block).join_in();
-        raw_waker::<H>(block)
+/// Wakes a half without consuming the waker. The state tells only one thread at a time to queue the half.
+fn wake<H: Home>(block: BlockPtr) {
+    if block.state().wake(H::SIDE) {
+        follow::<H>(block, After::Queue);
     }
-}
-
-unsafe fn wake<H: Home>(data: *const ()) {
-    // SAFETY: only clones are consumed; the clone is a party until `wake_and_leave`.
-    unsafe {
-        let block = block_of(data);
-        let after = state(block).wake_and_leave(H::SIDE);
-        Header::follow::<H>(block, after);
-    }
-}
-
-unsafe fn wake_by_ref<H: Home>(data: *const ()) {
-    // SAFETY: the waker's party, or the party of its lender, keeps the block alive; the state tells only one thread at
-    // a time to queue the half.
-    unsafe {
-        let block = block_of(data);
-        if state(block).wake(H::SIDE) {
-            enqueue_next::<H>(block);
-        }
-    }
-}
-
-unsafe fn drop_waker<H: Home>(data: *const ()) {
-    // SAFETY: only clones are dropped, and each is a party.
-    unsafe { Header::leave::<H>(block_of(data)) }
-}
-
-unsafe fn clone_lent<A: Home, B: Home>(data: *const ()) -> RawWaker {
-    // SAFETY: the waker is lent for the poll that `turn` names, so the block exists.
-    unsafe {
-        match Header::turn(block_of(data)) {
-            Side::First => clone::<A>(data),
-            Side::Second => clone::<B>(data),
-        }
-    }
-}
-
-unsafe fn wake_lent<A: Home, B: Home>(data: *const ()) {
-    // SAFETY: the waker is lent for the poll that `turn` names, so that half is being polled and the block exists.
-    unsafe {
-        match Header::turn(block_of(data)) {
-            Side::First => wake_by_ref::<A>(data),
-            Side::Second => wake_by_ref::<B>(data),
-        }
-    }
-}
-
-unsafe fn not_lent_for_good(_: *const ()) {
-    unreachable!("a waker that was only lent is not dropped");
-}
-
-/// Returns the block of a waker.
-///
-/// # Safety
-/// `data` is the data of a waker of this module.
-unsafe fn block_of(data: *const ()) -> NonNull<Header> {
-    // SAFETY: a waker's data is the address of a block.
-    unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
 }

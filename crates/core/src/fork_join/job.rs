@@ -5,6 +5,8 @@
 )]
 
 use super::worker::Worker;
+#[cfg(test)]
+use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
 /// The first field of each item that moves between workers: a handed-out half, a woken half, a root, or a spawn of a
@@ -17,21 +19,53 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// # Safety
-    /// `run` must accept the address of the block that will begin with this job, at most once each time the job is put
-    /// into a mailbox or a queue.
-    pub(super) const unsafe fn new(run: unsafe fn(NonNull<Job>, &Worker)) -> Job {
+    /// Creates a job that runs by calling `run` with the address of the block that begins with the job.
+    pub(super) const fn new(run: unsafe fn(NonNull<Job>, &Worker)) -> Job {
         Job { run }
+    }
+}
+
+/// The right to run a job once. It moves through mailboxes and queues to the worker that runs the job.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct JobHandle(NonNull<Job>);
+
+// SAFETY: one thread uses a handle, and the contents of the job are `Send`, as `JobHandle::new` requires.
+unsafe impl Send for JobHandle {}
+
+impl JobHandle {
+    /// # Safety
+    /// The block that begins with the job exists until the job has run, its contents are `Send`, and its function
+    /// accepts its address. There is no other handle of the job.
+    #[inline(always)]
+    pub(super) unsafe fn new(job: NonNull<Job>) -> JobHandle {
+        JobHandle(job)
     }
 
     /// Runs the job. Panics of user code do not leave this function.
+    pub(super) fn run(self, worker: &Worker) {
+        // SAFETY: the block exists until the job has run, and its function accepts its address. The handle is the only
+        // one and is consumed, so the function is called once.
+        unsafe { (self.0.as_ref().run)(self.0, worker) }
+    }
+
+    /// Converts the handle to a pointer, from which [`JobHandle::from_ptr`] makes the handle again.
+    #[inline(always)]
+    pub(super) fn into_ptr(self) -> *mut Job {
+        self.0.as_ptr()
+    }
+
+    /// Returns the handle of a pointer; `None` for a null pointer.
     ///
     /// # Safety
-    /// `job` was found in a mailbox or a queue, by this caller alone.
-    pub(super) unsafe fn run(job: NonNull<Job>, worker: &Worker) {
-        // SAFETY: the block that begins with the job exists until the job has run.
-        let run = unsafe { job.as_ref().run };
-        // SAFETY: only this caller found the job, so `run` gets its block once, as required by `Job::new`.
-        unsafe { run(job, worker) }
+    /// The pointer is null or comes from [`JobHandle::into_ptr`], and only this caller converts it back.
+    #[inline(always)]
+    pub(super) unsafe fn from_ptr(job: *mut Job) -> Option<JobHandle> {
+        NonNull::new(job).map(JobHandle)
+    }
+
+    /// Returns the address of the job.
+    #[cfg(test)]
+    pub(super) fn addr(&self) -> NonZeroUsize {
+        self.0.addr()
     }
 }

@@ -9,7 +9,7 @@
 
 use super::block::Header;
 use super::caller_join::Progress;
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use super::latch::Latch;
 use super::mailbox::Mailbox;
 use super::state::{After, Cancel, Pause, Side, State, Unwanted};
@@ -23,45 +23,75 @@ use std::task::{Wake, Waker};
 
 /// Returns a job that never runs; the models use only its address.
 fn some_job() -> Job {
-    unsafe fn never(_: NonNull<Job>, _: &Worker) {
-        unreachable!("the models run no jobs")
+    Job::new(|_, _| unreachable!("the models run no jobs"))
+}
+
+/// A number that the threads of a model share. Loom panics if accesses to it race.
+struct Watched(UnsafeCell<u32>);
+
+impl Watched {
+    fn new(value: u32) -> Watched {
+        Watched(UnsafeCell::new(value))
     }
-    // SAFETY: no worker finds and runs this job.
-    unsafe { Job::new(never) }
+
+    fn get(&self) -> u32 {
+        // SAFETY: loom panics if this access races with a change.
+        self.0.with(|value| unsafe { *value })
+    }
+
+    fn change(&self, by: i32) {
+        // SAFETY: loom panics if this change races with another access.
+        self.0
+            .with_mut(|value| unsafe { *value = value.read().strict_add_signed(by) });
+    }
+}
+
+/// What the threads of a model share.
+struct Model<T>(T);
+
+// SAFETY: the threads use a model only through its atomics, through cells that loom checks, and through the job that one
+// of them finds.
+unsafe impl<T> Sync for Model<T> {}
+// SAFETY: as for `Sync`; the last thread drops the model.
+unsafe impl<T> Send for Model<T> {}
+
+impl<T> std::ops::Deref for Model<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 // Guarantee: core-87.
 #[test]
 fn a_handed_out_half_is_run_once_and_its_result_seen() {
-    struct Model {
+    struct HandOut {
         mailbox: Mailbox,
         latch: Latch,
         /// The captured value of the half, later its result.
-        half: UnsafeCell<u32>,
+        half: Watched,
     }
-    // SAFETY: loom panics if accesses to the model race.
-    unsafe impl Sync for Model {}
-    // SAFETY: the threads use the model only through its atomics, and through the job that one of them finds.
-    unsafe impl Send for Model {}
 
     loom::model(|| {
         let worker = Box::new(Worker::new(0, ptr::null()));
-        let model = Arc::new(Model {
+        let model = Arc::new(Model(HandOut {
             mailbox: Mailbox::new(),
             latch: Latch::new(&worker),
-            half: UnsafeCell::new(0),
-        });
+            half: Watched::new(1),
+        }));
         let job = Box::new(some_job());
-        // SAFETY (of all accesses to the half): loom panics if they race.
-        model.half.with_mut(|half| unsafe { *half = 1 });
-        model.mailbox.put(NonNull::from(&*job));
+        // SAFETY: no worker runs the job.
+        model
+            .mailbox
+            .put(unsafe { JobHandle::new(NonNull::from(&*job)) });
         let thieves: Vec<_> = (0..2)
             .map(|_| {
                 let model = Arc::clone(&model);
                 thread::spawn(move || {
                     let taken = model.mailbox.take().is_some();
                     if taken {
-                        model.half.with_mut(|half| unsafe { *half += 1 });
+                        model.half.change(1);
                         // SAFETY: the model and the worker outlive the threads.
                         unsafe { Latch::set(&raw const model.latch) };
                     }
@@ -70,13 +100,13 @@ fn a_handed_out_half_is_run_once_and_its_result_seen() {
             })
             .collect();
         if model.mailbox.take_back(NonNull::from(&*job)) {
-            model.half.with_mut(|half| unsafe { *half += 1 });
+            model.half.change(1);
         } else {
             while !model.latch.is_set() {
                 thread::yield_now();
             }
         }
-        assert_eq!(model.half.with(|half| unsafe { *half }), 2);
+        assert_eq!(model.half.get(), 2);
         for thief in thieves {
             thief.join().expect("thieves do not panic");
         }
@@ -85,29 +115,23 @@ fn a_handed_out_half_is_run_once_and_its_result_seen() {
 
 #[test]
 fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
-    struct Model {
+    struct Offered {
         progress: Progress,
-        work: UnsafeCell<u32>,
+        work: Watched,
         unparked: AtomicU32,
     }
-    // SAFETY: loom panics if accesses to the model race.
-    unsafe impl Sync for Model {}
-    // SAFETY: the threads use the model only through its atomics and through cells that loom checks.
-    unsafe impl Send for Model {}
 
     loom::model(|| {
-        let model = Arc::new(Model {
+        let model = Arc::new(Model(Offered {
             progress: Progress::new(),
-            work: UnsafeCell::new(0),
+            work: Watched::new(0),
             unparked: AtomicU32::new(0),
-        });
-        // SAFETY (of all accesses to the work): loom panics if they race.
-        let run = |work: *mut u32| unsafe { *work += 1 };
+        }));
         let worker = {
             let model = Arc::clone(&model);
             thread::spawn(move || {
                 if model.progress.begin() {
-                    model.work.with_mut(run);
+                    model.work.change(1);
                     if model.progress.finish() {
                         model.unparked.store(1, Ordering::Release);
                     }
@@ -115,7 +139,7 @@ fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
             })
         };
         if model.progress.take_back() {
-            model.work.with_mut(run);
+            model.work.change(1);
         } else {
             while model.progress.wait() {
                 while model.unparked.load(Ordering::Acquire) == 0 {
@@ -123,7 +147,7 @@ fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
                 }
             }
         }
-        assert_eq!(model.work.with(|work| unsafe { *work }), 1);
+        assert_eq!(model.work.get(), 1);
         worker.join().expect("the worker does not panic");
     });
 }
@@ -264,27 +288,21 @@ impl Wake for ReadyQueue {
 /// A block with its results, and counters of the actions on it.
 struct Block {
     shared: Header,
-    results: [UnsafeCell<u32>; 2],
+    results: [Watched; 2],
     freed: AtomicU32,
 }
 
-// SAFETY: loom panics if accesses to the block race.
-unsafe impl Sync for Block {}
-// SAFETY: the threads use the block only through its state and through cells that loom checks.
-unsafe impl Send for Block {}
-
 impl Block {
-    fn new() -> Arc<Block> {
-        Arc::new(Block {
+    fn new() -> Arc<Model<Block>> {
+        Arc::new(Model(Block {
             shared: Header::model(State::new(State::of_fork())),
-            results: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            results: [Watched::new(0), Watched::new(0)],
             freed: AtomicU32::new(0),
-        })
+        }))
     }
 
     fn state(&self) -> &State {
-        // SAFETY: the address is inside `self.shared`.
-        unsafe { Header::state(NonNull::from(&self.shared)).as_ref() }
+        self.shared.state()
     }
 
     /// Performs the action of a step, like [`Header::follow`].
@@ -302,8 +320,7 @@ impl Block {
             After::Free => {
                 // Loom panics if another thread still uses the block.
                 for result in &self.results {
-                    // SAFETY: no party needs the result; loom panics if an access races.
-                    result.with_mut(|result| unsafe { *result = 0 });
+                    result.change(0);
                 }
                 self.freed.fetch_add(1, Ordering::Relaxed);
             }
@@ -313,10 +330,9 @@ impl Block {
     /// Runs a half to its end.
     fn run(&self, side: Side) {
         let result = &self.results[side as usize];
-        // SAFETY (here and below): loom panics if accesses race.
-        result.with_mut(|result| unsafe { *result += 1 });
+        result.change(1);
         let after = self.state().finish(side).unwrap_or_else(|Unwanted| {
-            result.with_mut(|result| unsafe { *result -= 1 });
+            result.change(-1);
             self.state().end(side)
         });
         self.follow(after);
@@ -340,7 +356,7 @@ fn a_join_that_waits_is_woken_by_the_last_half_and_frees_the_block_once() {
         }
         assert!(block.shared.is_finished(), "woken, but not finished");
         for result in &block.results {
-            assert_eq!(result.with(|result| unsafe { *result }), 1);
+            assert_eq!(result.get(), 1);
         }
         block.follow(block.state().leave());
         for half in halves {
@@ -384,7 +400,7 @@ fn drop_join(block: &Block) {
     block.shared.wait_no_more();
     for side in [Side::First, Side::Second] {
         if block.state().cancel(side, false) == Cancel::Over {
-            block.results[side as usize].with_mut(|result| unsafe { *result -= 1 });
+            block.results[side as usize].change(-1);
         }
     }
     block.follow(block.state().leave());
@@ -406,8 +422,7 @@ fn a_join_that_is_dropped_leaves_neither_result_nor_waker() {
         };
         drop_join(&block);
         half.join().expect("halves do not panic");
-        let left = |result: &UnsafeCell<u32>| result.with(|result| unsafe { *result });
-        assert_eq!(block.results.each_ref().map(left), [0, 0]);
+        assert_eq!(block.results.each_ref().map(Watched::get), [0, 0]);
         assert_eq!(block.freed.load(Ordering::Relaxed), 1);
         assert_eq!(std::sync::Arc::strong_count(&woken), 1, "a waker is left");
     });

@@ -2,8 +2,9 @@
 //!
 //! A worker that has been asked for work puts its oldest offer into its mailbox. Another worker takes the offer from
 //! there, unless the owner takes it back first. One atomic exchange decides, so exactly one worker runs the half.
+#![allow(unsafe_code, reason = "a handle is stored as an atomic pointer")]
 
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use crate::sync::AtomicPtr;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
@@ -22,19 +23,20 @@ impl Mailbox {
     }
 
     /// Offers a job to the first worker that looks. Only the owner calls this, on an empty mailbox.
-    pub(super) fn put(&self, job: NonNull<Job>) {
-        self.0.store(job.as_ptr(), Ordering::Release);
+    pub(super) fn put(&self, job: JobHandle) {
+        self.0.store(job.into_ptr(), Ordering::Release);
     }
 
     /// Takes the job.
-    pub(super) fn take(&self) -> Option<NonNull<Job>> {
+    pub(super) fn take(&self) -> Option<JobHandle> {
         if self.is_empty() {
             return None;
         }
-        NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Acquire))
+        // SAFETY: only `put` stores pointers that are not null, and the exchange gives each to one caller.
+        unsafe { JobHandle::from_ptr(self.0.swap(ptr::null_mut(), Ordering::Acquire)) }
     }
 
-    /// Takes `job` back; false if another worker has taken it.
+    /// Takes `job` back; false if another worker has taken it. If it was taken back, its handle no longer exists.
     pub(super) fn take_back(&self, job: NonNull<Job>) -> bool {
         self.0
             .compare_exchange(

@@ -9,13 +9,13 @@
     reason = "offers are a list of nodes on the stack and in blocks"
 )]
 
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use super::worker::Worker;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
 /// Converts an offer that has just left the list to a job for another worker.
-pub(super) type HandOut = unsafe fn(*const Offer, &Worker) -> NonNull<Job>;
+pub(super) type HandOut = unsafe fn(*const Offer, &Worker) -> JobHandle;
 
 /// A second half that has not begun. The offer is the first field of its fork, so both have the same address.
 #[repr(C)]
@@ -34,13 +34,14 @@ impl Offer {
     /// `offer` is linked or was handed out, and the caller is on the thread that linked it.
     #[inline(always)]
     pub(super) unsafe fn job(offer: *const Offer) -> Option<NonNull<Job>> {
-        // SAFETY: `Offers::link` has initialised `older`; only this thread writes to it.
-        let older = unsafe { (*offer).older.get() };
-        if !older.is_null() {
-            return None;
+        // SAFETY: `Offers::link` has initialised `older`; only this thread writes to it. `Offers::take_oldest` nulls
+        // `older` only together with setting `newer`.
+        unsafe {
+            if !(*offer).older.get().is_null() {
+                return None;
+            }
+            NonNull::new((*offer).newer.get().cast_mut().cast())
         }
-        // SAFETY: `Offers::take_oldest` nulls `older` only together with setting `newer`.
-        NonNull::new(unsafe { (*offer).newer.get() }.cast_mut().cast())
     }
 }
 
@@ -55,13 +56,10 @@ impl Offers {
     /// Creates a list. Before the list is used, it must be moved to its final place, and [`Offers::settle`] must be
     /// called there.
     pub(super) fn new() -> Offers {
-        unsafe fn never(_: *const Offer, _: &Worker) -> NonNull<Job> {
-            unreachable!("the anchor of a list of offers is never handed out")
-        }
         let anchor = Offer {
             older: Cell::new(ptr::dangling()),
             newer: Cell::new(ptr::null()),
-            hand_out: never,
+            hand_out: |_, _| unreachable!("the anchor of a list of offers is never handed out"),
         };
         Offers {
             newest: Cell::new(ptr::null()),
@@ -113,7 +111,7 @@ impl Offers {
     }
 
     /// Takes the oldest offer out of the list and converts it to a job.
-    pub(super) fn take_oldest(&self, worker: &Worker) -> Option<NonNull<Job>> {
+    pub(super) fn take_oldest(&self, worker: &Worker) -> Option<JobHandle> {
         if self.is_empty() {
             return None;
         }
@@ -132,11 +130,9 @@ impl Offers {
             }
             (*oldest).older.set(ptr::null());
             let job = ((*oldest).hand_out)(oldest, worker);
-            (*oldest)
-                .newer
-                .as_ptr()
-                .write(job.as_ptr().cast_const().cast());
-            Some(job)
+            let job = job.into_ptr();
+            (*oldest).newer.as_ptr().write(job.cast_const().cast());
+            JobHandle::from_ptr(job)
         }
     }
 }

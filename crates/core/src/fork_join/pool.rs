@@ -4,7 +4,7 @@
     reason = "a root closure lies on the caller's stack while a worker runs it"
 )]
 
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use super::registry::Registry;
 use super::stack::{Extent, STACK};
 use super::worker::Worker;
@@ -178,16 +178,16 @@ impl Pool {
     /// Runs `work` on the pool and blocks the calling thread until it is done.
     fn run_root<R: Send, F: FnOnce() -> R + Send>(&self, work: F) -> R {
         let root = Root {
-            // SAFETY: `Root::run` expects the address of a `Root` of these types, which begins with this job; it is
-            // queued once.
-            job: unsafe { Job::new(Root::<F, R>::run) },
+            job: Job::new(Root::<F, R>::run),
             work: Cell::new(Some(work)),
             result: Cell::new(None),
             done: AtomicBool::new(false),
             caller: thread::current(),
         };
-        // SAFETY: `root` stays in place until `done` is set, which is the runner's last access to it.
-        unsafe { self.registry.enqueue(NonNull::from(&root).cast()) };
+        // SAFETY: `Root::run` expects the address of a `Root` of these types, whose contents are `Send`. `root` stays in
+        // place until `done` is set, which is the runner's last access to it.
+        let job = unsafe { JobHandle::new(NonNull::from(&root).cast()) };
+        self.registry.enqueue(job);
         while !root.done.load(Ordering::Acquire) {
             thread::park();
         }

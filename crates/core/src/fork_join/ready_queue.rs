@@ -17,7 +17,7 @@ mod loom;
 #[cfg(test)]
 mod tests;
 
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use crate::sync::{AtomicPtr, AtomicUsize};
 use std::cell::RefCell;
 use std::ptr::{self, NonNull};
@@ -77,16 +77,16 @@ impl ReadyQueue {
     }
 
     /// Appends a job. Only the owner calls this.
-    pub(super) fn push(&self, job: NonNull<Job>) {
+    pub(super) fn push(&self, job: JobHandle) {
         let tail = self.tail.load(Ordering::Relaxed);
         let ring = self.ring_with_capacity_for(1, tail);
-        ring.slot(tail).store(job.as_ptr(), Ordering::Relaxed);
+        ring.slot(tail).store(job.into_ptr(), Ordering::Relaxed);
         // Release: a thread that sees the new tail sees the slot and the contents of the job.
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
     }
 
     /// Takes the oldest job. Only the owner calls this.
-    pub(super) fn pop(&self) -> Option<NonNull<Job>> {
+    pub(super) fn pop(&self) -> Option<JobHandle> {
         let tail = self.tail.load(Ordering::Relaxed);
         let ring = self.ring();
         let mut head = self.head.load(Ordering::Relaxed);
@@ -99,7 +99,8 @@ impl ReadyQueue {
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return NonNull::new(job),
+                // SAFETY: `push` or `steal` has stored the pointer, and the exchange gives each job to one thread.
+                Ok(_) => return unsafe { JobHandle::from_ptr(job) },
                 Err(other) => head = other,
             }
         }
@@ -108,7 +109,7 @@ impl ReadyQueue {
 
     /// Steals the older half of the jobs, if there are at least `least` jobs. Returns the oldest job, and moves the
     /// others into `own`, the queue of the calling worker.
-    pub(super) fn steal(&self, least: usize, own: &ReadyQueue) -> Option<NonNull<Job>> {
+    pub(super) fn steal(&self, least: usize, own: &ReadyQueue) -> Option<JobHandle> {
         let head = self.head.load(Ordering::Acquire);
         let length = self.tail.load(Ordering::Acquire).wrapping_sub(head);
         if length < least || length == 0 {
@@ -140,7 +141,8 @@ impl ReadyQueue {
             .ok()?;
         own.tail
             .store(own_tail.wrapping_add(count - 1), Ordering::Release);
-        NonNull::new(first)
+        // SAFETY: `push` or `steal` has stored the pointer, and the exchange gives each job to one thread.
+        unsafe { JobHandle::from_ptr(first) }
     }
 
     /// Returns a ring with capacity for `more` further jobs. Only the owner calls this. Growing takes time proportional

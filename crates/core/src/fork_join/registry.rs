@@ -1,14 +1,13 @@
 //! The shared state of the workers of one pool.
 #![allow(unsafe_code, reason = "blocks hold the registry by a counted pointer")]
 
-use super::job::Job;
+use super::job::JobHandle;
 use super::ready_queue::ReadyQueue;
 use super::root::Roots;
 use super::worker::Worker;
 use crate::sync::lock;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
-use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -20,7 +19,7 @@ const MOST_AT_ONCE: usize = 64;
 /// The workers of a pool, their shared queue, and the set of sleeping workers.
 pub(super) struct Registry {
     pub(super) workers: Box<[Worker]>,
-    queue: Mutex<VecDeque<Queued>>,
+    queue: Mutex<VecDeque<JobHandle>>,
     /// The queue's length, readable without its lock.
     queued: AtomicUsize,
     sleepers: Mutex<Vec<usize>>,
@@ -34,12 +33,50 @@ pub(super) struct Registry {
     cores: usize,
 }
 
-/// A job in the queue.
-struct Queued(NonNull<Job>);
+/// A reference that keeps a registry alive. Workers take such references in bulk, so that the shared count does not change
+/// for every block ([`Worker::hold_registry`]).
+pub(super) struct RegistryHold(*const Registry);
 
-// SAFETY: a queued job is reached by one thread only, the one that takes it out, and the contents of jobs are `Send`,
-// because every function that creates jobs requires it.
-unsafe impl Send for Queued {}
+impl RegistryHold {
+    /// Returns a reference to the registry of a worker, taken from the shared count.
+    ///
+    /// # Safety
+    /// The pointer came from `Arc::as_ptr` for the `Arc` of the registry, which is alive; a pointer from a reference does
+    /// not suffice.
+    pub(super) unsafe fn shared(registry: *const Registry) -> RegistryHold {
+        // SAFETY: the registry is alive, and the pointer is valid for the whole `Arc`.
+        unsafe { Arc::increment_strong_count(registry) };
+        RegistryHold(registry)
+    }
+
+    /// Returns one of the references that the shared count contains already.
+    ///
+    /// # Safety
+    /// As for [`RegistryHold::shared`]; the caller owns one reference of the shared count, and gives it up.
+    pub(super) unsafe fn owned(registry: *const Registry) -> RegistryHold {
+        RegistryHold(registry)
+    }
+
+    pub(super) fn registry(&self) -> &Registry {
+        // SAFETY: the reference keeps the registry alive.
+        unsafe { &*self.0 }
+    }
+
+    /// Gives the reference to a block or a worker, which converts it back by [`RegistryHold::owned`].
+    pub(super) fn leak(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for RegistryHold {
+    fn drop(&mut self) {
+        match Worker::current().filter(|worker| worker.is_of(self.0)) {
+            Some(worker) => worker.regain_reference(RegistryHold(self.0)),
+            // SAFETY: this value is a reference of the shared count, and is not used afterwards.
+            None => unsafe { Arc::decrement_strong_count(self.0) },
+        }
+    }
+}
 
 impl Registry {
     pub(super) fn new(workers: usize) -> Arc<Registry> {
@@ -60,32 +97,6 @@ impl Registry {
         registry
     }
 
-    /// Keeps a registry alive for a block. Workers take references in bulk, so that the shared count does not
-    /// change for every block.
-    ///
-    /// # Safety
-    /// The registry is alive, and the pointer comes from [`Worker::registry_pointer`], which is valid for the whole
-    /// `Arc`; a pointer from a reference is not.
-    pub(super) unsafe fn hold(registry: *const Registry) {
-        match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
-            Some(worker) => worker.spend_reference(),
-            // SAFETY: the registry is alive, and the pointer is valid for the whole `Arc`.
-            None => unsafe { Arc::increment_strong_count(registry) },
-        }
-    }
-
-    /// Releases a reference from [`Registry::hold`].
-    ///
-    /// # Safety
-    /// The caller has held the registry through the same pointer, and does not use it afterwards.
-    pub(super) unsafe fn let_go(registry: *const Registry) {
-        match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
-            Some(worker) => worker.regain_reference(),
-            // SAFETY: the caller owns the reference and does not use it afterwards.
-            None => unsafe { Arc::decrement_strong_count(registry) },
-        }
-    }
-
     /// True if a thread outside of the pool may spin without keeping a worker from its core.
     pub(super) fn has_spare_core(&self) -> bool {
         self.workers.len() < self.cores
@@ -102,12 +113,9 @@ impl Registry {
     }
 
     /// Queues a job for the first free worker.
-    ///
-    /// # Safety
-    /// The job stays valid until it has run, and is in no other queue.
-    pub(super) unsafe fn enqueue(&self, job: NonNull<Job>) {
+    pub(super) fn enqueue(&self, job: JobHandle) {
         let mut queue = self.queue();
-        queue.push_back(Queued(job));
+        queue.push_back(job);
         self.queued.store(queue.len(), Ordering::Relaxed);
         drop(queue);
         self.wake_one();
@@ -115,18 +123,16 @@ impl Registry {
 
     /// Takes the next job of the queue. If the queue is long, moves further jobs to `more`, the queue of the calling
     /// worker.
-    pub(super) fn dequeue(&self, more: &ReadyQueue) -> Option<NonNull<Job>> {
+    pub(super) fn dequeue(&self, more: &ReadyQueue) -> Option<JobHandle> {
         if self.queued.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let mut queue = self.queue();
         let job = queue.pop_front();
         let share = (queue.len() / (2 * self.workers.len())).min(MOST_AT_ONCE);
-        for Queued(job) in queue.drain(..share) {
-            more.push(job);
-        }
+        queue.drain(..share).for_each(|job| more.push(job));
         self.queued.store(queue.len(), Ordering::Relaxed);
-        job.map(|Queued(job)| job)
+        job
     }
 
     /// Wakes a sleeping worker, if there is one, to look for the work that the caller has just made available.
@@ -183,7 +189,7 @@ impl Registry {
         self.stopped.load(Ordering::Acquire)
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Queued>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<JobHandle>> {
         lock(&self.queue)
     }
 

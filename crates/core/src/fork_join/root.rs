@@ -1,8 +1,8 @@
 //! Roots: futures that run in a pool and are not part of a fork.
 #![allow(unsafe_code, reason = "a root's block is allocated and freed by hand")]
 
-use super::block::{Header, Home};
-use super::half::{self, Half};
+use super::block::{Block, BlockPtr, Header, Party};
+use super::half::{self, Half, Held, Home};
 use super::pool::Pool;
 use super::state::{Side, State};
 use crate::sync::lock;
@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
+use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::ptr::NonNull;
@@ -28,12 +29,15 @@ struct Root<F: Future> {
 /// The marker of a root's only half.
 struct RootHalf<F>(PhantomData<F>);
 
-// SAFETY: `Root` is `repr(C)` and begins with the header.
+// SAFETY: `Root` is `repr(C)`, begins with the header, and has its half at the offset of `half`.
 unsafe impl<F: Future> Home for RootHalf<F> {
     type Future = F;
+    type Block = Root<F>;
     const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Root<F>, half);
+}
 
+impl<F: Future> Block for Root<F> {
     unsafe fn free(block: NonNull<Header>) {
         // SAFETY: `Task::new` has boxed the block; the future and its result were dropped or moved out.
         unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Root<F>>()) };
@@ -42,43 +46,53 @@ unsafe impl<F: Future> Home for RootHalf<F> {
 
 /// The roots that a pool has to cancel when it is dropped.
 #[derive(Default)]
-pub(super) struct Roots(Mutex<HashMap<NonNull<Header>, Canceller>>);
+pub(super) struct Roots(Mutex<HashMap<NonZeroUsize, RootEntry>>);
 
-/// The functions that cancel a root and release the reference to its block that this entry has.
-#[derive(Clone, Copy)]
-struct Canceller {
-    abort: unsafe fn(NonNull<Header>),
-    leave: unsafe fn(NonNull<Header>),
+/// A party of a root's block, whose type is erased.
+struct RootEntry {
+    block: BlockPtr,
+    /// Makes the party again and drops it, after cancelling the root if the argument is true.
+    leave: unsafe fn(BlockPtr, bool),
 }
 
 // SAFETY: an entry is a party to its block, and a block may be used from any thread.
-unsafe impl Send for Roots {}
-// SAFETY: all access to the map is locked.
-unsafe impl Sync for Roots {}
+unsafe impl Send for RootEntry {}
 
-impl Roots {
-    fn enter(&self, block: NonNull<Header>, entry: Canceller) {
-        lock(&self.0).insert(block, entry);
+impl RootEntry {
+    fn new<F: Future>(party: Party<Root<F>>) -> RootEntry {
+        RootEntry {
+            block: party.into_block(),
+            leave: |block, cancel| {
+                // SAFETY: the entry has taken the party from `into_block`, and calls this function once.
+                let party = unsafe { Party::<Root<F>>::new(block) };
+                if cancel {
+                    half::abort::<RootHalf<F>>(&party);
+                }
+            },
+        }
     }
 
-    /// Removes a root; the caller acts for one party.
-    fn remove(&self, block: NonNull<Header>) {
-        let entry = lock(&self.0).remove(&block);
+    /// Leaves the block, after cancelling the root if `cancel` is true.
+    fn leave(self, cancel: bool) {
+        // SAFETY: the function is for a block of this type, and is called once, because the entry is consumed.
+        unsafe { (self.leave)(self.block, cancel) };
+    }
+}
+
+impl Roots {
+    /// Removes a root.
+    fn remove(&self, block: BlockPtr) {
+        let entry = lock(&self.0).remove(&block.address().addr());
         if let Some(entry) = entry {
-            // SAFETY: the entry is a party to the block and leaves it here.
-            unsafe { (entry.leave)(block) };
+            entry.leave(false);
         }
     }
 
     /// Cancels all roots. Roots that are running continue to their next wait.
     pub(super) fn cancel_all(&self) {
         let roots = std::mem::take(&mut *lock(&self.0));
-        for (block, entry) in roots {
-            // SAFETY: the entry is a party to the block until `leave`.
-            unsafe {
-                (entry.abort)(block);
-                (entry.leave)(block);
-            }
+        for entry in roots.into_values() {
+            entry.leave(true);
         }
     }
 }
@@ -171,12 +185,11 @@ pub struct PoolDropped;
 /// pool was dropped first. Dropping the task cancels the future.
 #[must_use = "dropping this cancels the spawned future"]
 pub struct Task<F: Future> {
-    /// The block of the root; `None` when the result was taken.
-    block: Option<NonNull<Header>>,
-    marker: PhantomData<F>,
+    /// The party of the task to the block of the root; `None` when the result was taken.
+    party: Option<Party<Root<F>>>,
 }
 
-// SAFETY: the handle is a party to the block; the future and its result are `Send`, by the bounds
+// SAFETY: the task is a party to the block, whose state is atomic; the future and its result are `Send`, by the bounds
 // of `Pool::spawn`.
 unsafe impl<F: Future<Output: Send> + Send> Send for Task<F> {}
 
@@ -191,29 +204,24 @@ impl<F: Future> Task<F> {
             shared: Header::parted(home, State::new(State::of_root(2))),
             half: MaybeUninit::uninit(),
         });
-        let block = NonNull::from(Box::leak(root)).cast::<Header>();
-        // SAFETY: the block is new, and no other thread accesses the half before it is queued.
-        unsafe {
-            half::place::<RootHalf<F>>(block, future);
-            let entry = Canceller {
-                abort: half::abort::<RootHalf<F>>,
-                leave: Header::leave::<RootHalf<F>>,
-            };
-            let job = half::detach::<RootHalf<F>>(block);
-            pool.registry.roots.enter(block, entry);
-            pool.registry.enqueue(job);
-        }
-        Task {
-            block: Some(block),
-            marker: PhantomData,
-        }
+        // SAFETY: the block is new and parted, and no other thread accesses the half before it is queued. The state
+        // counts two parties.
+        let (block, job, parties) = unsafe {
+            let block = BlockPtr::new(NonNull::from(Box::leak(root)).cast());
+            let job = Held::<RootHalf<F>>::place(block, future).detach();
+            (block, job, [Party::new(block), Party::new(block)])
+        };
+        let [entry, party] = parties;
+        let address = block.address().addr();
+        lock(&pool.registry.roots.0).insert(address, RootEntry::new::<F>(entry));
+        pool.registry.enqueue(job);
+        Task { party: Some(party) }
     }
 
     /// Returns true if the future is over.
     pub fn is_over(&self) -> bool {
-        // SAFETY: the handle is a party, so the block exists.
-        self.block
-            .is_none_or(|block| unsafe { block.as_ref() }.is_finished())
+        let party = self.party.as_ref();
+        party.is_none_or(|party| party.header().is_finished())
     }
 }
 
@@ -221,22 +229,17 @@ impl<F: Future> Future for Task<F> {
     type Output = Result<F::Output, PoolDropped>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let block = self.block.expect("a result is taken once");
-        // SAFETY: the handle is a party until it leaves, after the result was taken.
-        let result = unsafe {
-            if !block.as_ref().poll_finished(context.waker()) {
-                return Poll::Pending;
-            }
-            self.block = None;
-            remove(block);
-            let result = if half::is_cancelled::<RootHalf<F>>(block) {
-                None
-            } else {
-                Some(half::take_result::<RootHalf<F>>(block))
-            };
-            Header::leave::<RootHalf<F>>(block);
-            result
-        };
+        let party = self.party.as_ref().expect("a result is taken once");
+        if !party.header().poll_finished(context.waker()) {
+            return Poll::Pending;
+        }
+        let party = self.party.take().expect("it was there just now");
+        remove(&party);
+        let is_cancelled = party.header().state().is_cancelled(Side::First);
+        // SAFETY: the half is over and was not cancelled. The task is the join, and takes the result once, because it has
+        // given its party up.
+        let result = (!is_cancelled).then(|| unsafe { half::take_result::<RootHalf<F>>(&party) });
+        drop(party);
         match result {
             Some(Ok(value)) => Poll::Ready(Ok(value)),
             Some(Err(panic)) => resume_unwind(panic),
@@ -247,33 +250,20 @@ impl<F: Future> Future for Task<F> {
 
 impl<F: Future> Drop for Task<F> {
     fn drop(&mut self) {
-        let Some(block) = self.block.take() else {
+        let Some(party) = self.party.take() else {
             return;
         };
         let defer = super::stack::is_low();
-        // SAFETY: the handle is a party until it leaves, and does not take the result.
-        unsafe {
-            remove(block);
-            block.as_ref().wait_no_more();
-            half::cancel::<RootHalf<F>>(block, defer);
-            Header::leave::<RootHalf<F>>(block);
-        }
+        remove(&party);
+        party.header().wait_no_more();
+        half::cancel::<RootHalf<F>>(&party, defer);
     }
 }
 
-/// # Safety
-/// The caller acts for a party.
-unsafe fn remove(block: NonNull<Header>) {
-    // SAFETY: the caller's party keeps the block alive, and the block holds the registry.
-    unsafe {
-        block
-            .as_ref()
-            .home()
-            .as_ref()
-            .registry()
-            .roots
-            .remove(block)
-    };
+/// Removes the root of a party from those that the pool cancels.
+fn remove<F: Future>(party: &Party<Root<F>>) {
+    let registry = party.header().home().registry();
+    registry.roots.remove(party.block());
 }
 
 impl<F: Future> fmt::Debug for Task<F> {

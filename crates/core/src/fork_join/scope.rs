@@ -4,7 +4,7 @@
     reason = "spawns borrow from the scope, which waits for them"
 )]
 
-use super::job::Job;
+use super::job::{Job, JobHandle};
 use super::latch::Latch;
 use super::pool::Pool;
 use super::registry::Registry;
@@ -58,8 +58,7 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
         marker: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    // SAFETY: the scope stays in place until its latch is set, or the body was the last party.
-    if unsafe { !Scope::close_one(&raw const scope) } {
+    if !scope.close_one() {
         worker.wait(&scope.over);
     }
     let panic = scope
@@ -100,28 +99,23 @@ impl<'scope> Scope<'scope> {
         // The caller keeps the scope open at this moment, so the count is not 0.
         self.open.fetch_add(1, Ordering::Relaxed);
         let spawned = Box::new(ScopeJob {
-            // SAFETY: `ScopeJob::run` expects the address of a `ScopeJob` of this type, which begins with this job; it
-            // is queued once.
-            job: unsafe { Job::new(ScopeJob::<W>::run) },
+            job: Job::new(ScopeJob::<W>::run),
             scope: (&raw const *self).cast(),
             work,
         });
-        // SAFETY: the box exists until its job has run. All borrows of the job are valid until then, because the scope
-        // does not end earlier. The registry lives as long as the scope.
+        // SAFETY: `ScopeJob::run` expects the address of a `ScopeJob` of this type. The box exists until its job has run.
+        // All borrows of the job are valid until then, because the scope does not end earlier. The registry lives as long
+        // as the scope.
         unsafe {
-            self.registry
-                .as_ref()
-                .enqueue(NonNull::from(Box::leak(spawned)).cast())
-        };
+            let job = JobHandle::new(NonNull::from(Box::leak(spawned)).cast());
+            self.registry.as_ref().enqueue(job);
+        }
     }
 
-    /// Removes one of the parties that keep the scope open; true if it was the last one.
-    ///
-    /// # Safety
-    /// The caller acts for one party, and does not use the scope afterwards.
-    unsafe fn close_one(scope: *const Self) -> bool {
-        // SAFETY: the scope exists until the last party has closed.
-        unsafe { (*scope).open.fetch_sub(1, Ordering::AcqRel) == 1 }
+    /// Removes one of the parties that keep the scope open; true if it was the last one. Otherwise the scope may end at
+    /// any time.
+    fn close_one(&self) -> bool {
+        self.open.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }
 
@@ -150,19 +144,18 @@ impl<W> ScopeJob<W> {
     where
         W: FnOnce(&Scope<'scope>),
     {
-        // SAFETY: `Scope::spawn` has boxed and leaked the job.
-        let spawned = *unsafe { Box::from_raw(job.cast::<Self>().as_ptr()) };
-        let scope = spawned.scope.cast::<Scope<'scope>>();
-        let work = spawned.work;
-        // SAFETY: this spawn keeps the scope open until `close_one`.
+        // SAFETY: `Scope::spawn` has boxed and leaked the job. This spawn keeps the scope open until `close_one`; if it is
+        // the last party, the scope stays in place until its latch is set.
         unsafe {
+            let ScopeJob { scope, work, .. } = *Box::from_raw(job.cast::<Self>().as_ptr());
+            let scope = scope.cast::<Scope<'scope>>();
             let result = catch_unwind(AssertUnwindSafe(|| work(&*scope)));
             if let Err(panic) = result {
                 let mut first = lock(&(*scope).panic);
                 first.get_or_insert(panic);
             }
             let over = &raw const (*scope).over;
-            if Scope::close_one(scope) {
+            if (*scope).close_one() {
                 Latch::set(over);
             }
         }

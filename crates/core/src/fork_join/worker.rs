@@ -19,11 +19,11 @@ mod work;
 
 use super::bell::Bell;
 use super::frames::{Frames, ReturnedFrames};
-use super::job::Job;
+use super::job::JobHandle;
 use super::mailbox::Mailbox;
 use super::offer::Offers;
 use super::ready_queue::ReadyQueue;
-use super::registry::Registry;
+use super::registry::{Registry, RegistryHold};
 use super::stack::Extent;
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -46,11 +46,11 @@ thread_local! {
 pub(super) struct Worker {
     // Only this worker's thread accesses the fields above `public`.
     pub(super) offers: Offers,
-    frames: Frames,
+    pub(super) frames: Frames,
     stack: Cell<Extent>,
     /// The half that was woken when the last job ended. This half runs first, because the values that it waited for,
     /// mostly results of its own halves, are still in the CPU's caches.
-    next: Cell<Option<NonNull<Job>>>,
+    next: Cell<Option<JobHandle>>,
     /// True while a job ends. A half that is woken in the meantime becomes `next`.
     ending: Cell<bool>,
     /// The number of consecutive jobs that came from `next`.
@@ -158,9 +158,23 @@ impl Worker {
         }
     }
 
-    /// Returns the registry in the form that [`Registry::hold`] needs.
-    pub(super) fn registry_pointer(&self) -> *const Registry {
-        self.registry
+    /// True if this is a worker of this registry.
+    pub(super) fn is_of(&self, registry: *const Registry) -> bool {
+        ptr::eq(self.registry, registry)
+    }
+
+    /// True if both are workers of one registry.
+    pub(super) fn shares_pool_with(&self, other: &Worker) -> bool {
+        self.is_of(other.registry)
+    }
+
+    /// Returns a reference to the registry; on any thread.
+    pub(super) fn hold_registry(&self) -> RegistryHold {
+        match Worker::current().filter(|worker| worker.shares_pool_with(self)) {
+            Some(worker) => worker.spend_reference(),
+            // SAFETY: `self.registry` is the pointer of the registry's `Arc`, which owns this worker.
+            None => unsafe { RegistryHold::shared(self.registry) },
+        }
     }
 
     pub(super) fn registry(&self) -> &Registry {
@@ -187,16 +201,6 @@ impl Worker {
         self.frames.refill::<T>(&self.public.returned);
     }
 
-    /// Returns a block of this worker, on its thread.
-    ///
-    /// # Safety
-    /// As for [`Frames::give_back`].
-    #[inline(always)]
-    pub(super) unsafe fn give_back_frame<T>(&self, block: NonNull<T>) {
-        // SAFETY: the block is one of this worker's frames of this type, no longer used, and this is the worker's thread.
-        unsafe { self.frames.give_back(block) };
-    }
-
     /// Returns a block of this worker, on any thread.
     ///
     /// # Safety
@@ -214,18 +218,32 @@ impl Worker {
         }
     }
 
-    pub(super) fn spend_reference(&self) {
+    /// Returns a reference to the registry, on the thread of this worker.
+    pub(super) fn spend_reference(&self) -> RegistryHold {
         if self.references.get() == 0 {
             for _ in 0..REFERENCES {
-                // SAFETY: a registry is always in an `Arc`.
-                unsafe { Arc::increment_strong_count(self.registry) };
+                // SAFETY: `self.registry` is the pointer of the registry's `Arc`, which owns this worker.
+                unsafe { RegistryHold::shared(self.registry) }.leak();
             }
             self.references.set(REFERENCES);
         }
         self.references.set(self.references.get() - 1);
+        // SAFETY: one of the references that were taken above.
+        unsafe { self.leaked_reference() }
     }
 
-    pub(super) fn regain_reference(&self) {
+    /// Returns a reference to the registry that was leaked.
+    ///
+    /// # Safety
+    /// The caller owns a leaked reference to this worker's registry, and gives it up.
+    pub(super) unsafe fn leaked_reference(&self) -> RegistryHold {
+        // SAFETY: the caller owns the reference. `self.registry` is the pointer of the registry's `Arc`.
+        unsafe { RegistryHold::owned(self.registry) }
+    }
+
+    /// Takes a reference to this worker's registry back, on the thread of this worker.
+    pub(super) fn regain_reference(&self, reference: RegistryHold) {
+        reference.leak();
         self.references.set(self.references.get() + 1);
         if self.references.get() == 2 * REFERENCES {
             self.give_up_references(REFERENCES);

@@ -5,7 +5,7 @@
 
 use super::blocks::{Block, Blocks};
 use super::event::{Label, ScheduledEvent};
-use super::stored_event::StoredEvent;
+use super::stored_event::{EventPtr, EventRef, Place, StoredEvent, Written, write_row};
 use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, needs_drop};
@@ -23,16 +23,150 @@ struct Chunk {
 /// The minimum size of a chunk in bytes. Chunks are larger if the largest event needs more.
 const CHUNK: usize = 8192;
 
+/// The size and contents of chunks that hold events with messages `M`.
+struct ChunkLayout<M>(PhantomData<M>);
+
+impl<M> ChunkLayout<M> {
+    const ALIGN: usize = max(StoredEvent::<M>::ALIGN, align_of::<Chunk>());
+    /// The offset of the first event in a chunk.
+    const FIRST: usize = size_of::<Chunk>().next_multiple_of(Self::ALIGN);
+    const SIZE: usize =
+        max(CHUNK, Self::FIRST + 8 * StoredEvent::<M>::MOST).next_multiple_of(Self::ALIGN);
+
+    fn layout() -> Layout {
+        Layout::from_size_align(Self::SIZE, Self::ALIGN).expect("a chunk fits into memory")
+    }
+
+    /// Returns the place of the first event of a chunk.
+    #[inline(always)]
+    fn first_event(chunk: *mut Chunk) -> *mut u8 {
+        chunk.cast::<u8>().wrapping_add(Self::FIRST)
+    }
+}
+
+/// A list of chunks, which it owns. The events in them are not part of it.
+///
+/// # Invariant
+/// The chunks were taken from a [`Pool`] for `M`, which has initialised the block of each. `last` and the `next` of each
+/// other chunk are set; both pointers are null if the list is empty.
+struct Chunks<M> {
+    first: *mut Chunk,
+    last: *mut Chunk,
+    _layout: PhantomData<ChunkLayout<M>>,
+}
+
+// SAFETY: the list owns its chunks, and any thread may release a chunk to its block.
+unsafe impl<M> Send for Chunks<M> {}
+
+impl<M> Chunks<M> {
+    const fn new() -> Chunks<M> {
+        Chunks {
+            first: null_mut(),
+            last: null_mut(),
+            _layout: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Chunks<M> {
+        std::mem::replace(self, Chunks::new())
+    }
+
+    /// Appends a list of one chunk. The events of the previous last chunk end at `end`.
+    fn append_one(&mut self, one: Chunks<M>, end: *mut u8) {
+        let one = ManuallyDrop::new(one);
+        if self.last.is_null() {
+            self.first = one.first;
+        } else {
+            // SAFETY: the last chunk of a list exists.
+            unsafe {
+                (*self.last).end = end;
+                (*self.last).next = one.first;
+            }
+        }
+        self.last = one.last;
+    }
+
+    /// Moves the chunks of another list before those of this list.
+    fn prepend(&mut self, other: Chunks<M>) {
+        let mut other = ManuallyDrop::new(other);
+        if other.first.is_null() {
+            return;
+        }
+        if self.first.is_null() {
+            self.last = other.last;
+        } else {
+            // SAFETY: the last chunk of a list exists.
+            unsafe { (*other.last).next = self.first };
+        }
+        self.first = other.first;
+    }
+
+    /// Takes the first chunk out, as a list.
+    fn pop(&mut self) -> Option<Chunks<M>> {
+        let first = self.first;
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: the first chunk of a list exists.
+        self.first = unsafe { std::mem::replace(&mut (*first).next, null_mut()) };
+        if self.first.is_null() {
+            self.last = null_mut();
+        }
+        Some(Chunks {
+            first,
+            last: first,
+            _layout: PhantomData,
+        })
+    }
+
+    /// Allocates a chunk, as a list.
+    fn allocate(blocks: &mut Blocks) -> Chunks<M> {
+        let (chunk, block) = blocks.take(ChunkLayout::<M>::layout());
+        let chunk = chunk.cast::<Chunk>().as_ptr();
+        // SAFETY: the piece has the layout of a chunk, and nothing else uses it.
+        unsafe {
+            chunk.write(Chunk {
+                next: null_mut(),
+                end: null_mut(),
+                block,
+            });
+        }
+        Chunks {
+            first: chunk,
+            last: chunk,
+            _layout: PhantomData,
+        }
+    }
+}
+
+impl<M> Drop for Chunks<M> {
+    #[inline]
+    fn drop(&mut self) {
+        let mut chunk = self.first;
+        while !chunk.is_null() {
+            // SAFETY: this list owns its chunks, and each belongs to its block. Consecutive chunks often belong to one
+            // block, so they are released together.
+            unsafe {
+                let (block, mut bytes) = ((*chunk).block, 0);
+                while !chunk.is_null() && (*chunk).block == block {
+                    chunk = (*chunk).next;
+                    bytes += ChunkLayout::<M>::SIZE;
+                }
+                Block::release(block, bytes);
+            }
+        }
+    }
+}
+
 /// Events in the order in which they were written.
 pub(super) struct Buffer<M> {
     /// The position of the next event.
     at: *mut u8,
     /// The end of the last chunk.
     limit: *mut u8,
-    /// The first chunk; null if the buffer is empty.
-    first: *mut Chunk,
-    last: *mut Chunk,
-    /// The event written last.
+    chunks: Chunks<M>,
+    /// The event written last; null if there is none.
     newest: *mut StoredEvent<M>,
     /// The [order](Label::coarse_order) of the newest event; used only while all events are in order.
     newest_order: u64,
@@ -47,38 +181,64 @@ pub(super) struct Buffer<M> {
 unsafe impl<M: Send> Send for Buffer<M> {}
 
 /// The chunks of a buffer, without its events.
-pub(super) struct FreeChunks<M> {
-    first: *mut Chunk,
-    last: *mut Chunk,
-    _events: PhantomData<StoredEvent<M>>,
-}
-
-// SAFETY: the value owns its chunks, which contain no events.
-unsafe impl<M> Send for FreeChunks<M> {}
+pub(super) struct FreeChunks<M>(Chunks<M>);
 
 /// Chunks that are not in use.
 pub(super) struct Pool<M> {
-    free: *mut Chunk,
+    free: Chunks<M>,
     blocks: Blocks,
-    _events: PhantomData<StoredEvent<M>>,
 }
 
-// SAFETY: a pool owns its chunks, which contain no events.
-unsafe impl<M> Send for Pool<M> {}
+/// Capacity for an event of any size at the end of a buffer.
+pub(super) struct Vacancy<'b, M>(&'b mut Buffer<M>);
+
+impl<M> Vacancy<'_, M> {
+    /// Adds the event that `write` writes.
+    #[inline(always)]
+    pub(super) fn write(self, write: impl for<'a> FnOnce(Place<'a, M>) -> Written<'a>) {
+        let buffer = self.0;
+        let at = buffer.at;
+        // SAFETY: the last chunk, which the buffer owns, has capacity for any event. It is aligned for events, whose
+        // sizes are multiples of their alignment. `write` has written an event to this place, because it has returned the
+        // proof.
+        let (size, event) = unsafe {
+            let written = write(Place::new(at));
+            (written.size, EventRef::new(at.cast()))
+        };
+        buffer.note_order(event);
+        buffer.newest = event.as_ptr();
+        buffer.even &= size == size_of::<StoredEvent<M>>();
+        buffer.at = at.wrapping_add(size);
+    }
+}
+
+/// Capacity for `N` messages without a cause at the end of a buffer; `N` is not 0.
+pub(super) struct RowVacancy<'b, M, const N: usize>(&'b mut Buffer<M>);
+
+impl<M, const N: usize> RowVacancy<'_, M, N> {
+    /// Adds consecutive messages of one sender to one receiver, which are due at one time. The first one has this label.
+    #[inline(always)]
+    pub(super) fn write(self, label: Label, bodies: [M; N]) {
+        let buffer = self.0;
+        let first = buffer.at.cast::<StoredEvent<M>>();
+        // SAFETY: the last chunk, which the buffer owns, has capacity for the events, and `first` is written here.
+        let event = unsafe {
+            write_row(first, label, bodies);
+            EventRef::new(first)
+        };
+        // The events after the first one are in order.
+        buffer.note_order(event);
+        buffer.newest = first.wrapping_add(N - 1);
+        buffer.at = first.wrapping_add(N).cast();
+    }
+}
 
 impl<M> Buffer<M> {
-    const ALIGN: usize = max(StoredEvent::<M>::ALIGN, align_of::<Chunk>());
-    /// The offset of the first event in a chunk.
-    const FIRST: usize = size_of::<Chunk>().next_multiple_of(Self::ALIGN);
-    const SIZE: usize =
-        max(CHUNK, Self::FIRST + 8 * StoredEvent::<M>::MOST).next_multiple_of(Self::ALIGN);
-
     pub(super) const fn new() -> Buffer<M> {
         Buffer {
             at: null_mut(),
             limit: null_mut(),
-            first: null_mut(),
-            last: null_mut(),
+            chunks: Chunks::new(),
             newest: null_mut(),
             newest_order: 0,
             unsorted: null_mut(),
@@ -87,165 +247,152 @@ impl<M> Buffer<M> {
         }
     }
 
-    fn layout() -> Layout {
-        Layout::from_size_align(Self::SIZE, Self::ALIGN).expect("a chunk fits into memory")
-    }
-
     /// True if `bytes` more bytes can be written behind the last event.
     #[inline(always)]
-    pub(super) fn has_capacity(&self, bytes: usize) -> bool {
+    fn has_capacity(&self, bytes: usize) -> bool {
         self.limit.addr() - self.at.addr() >= bytes
     }
 
-    /// Adds an event that `write` writes to the given address; `write` returns the number of bytes.
-    ///
-    /// # Safety
-    /// `write` writes one event, with [`StoredEvent::write`] or a similar function, and does not unwind.
+    /// Returns capacity for an event, if the last chunk has any.
     #[inline(always)]
-    pub(super) unsafe fn push_with(
-        &mut self,
-        pool: &mut Pool<M>,
-        write: impl FnOnce(*mut u8) -> usize,
-    ) {
+    pub(super) fn vacant(&mut self) -> Option<Vacancy<'_, M>> {
+        match self.has_capacity(StoredEvent::<M>::MOST) {
+            true => Some(Vacancy(self)),
+            false => None,
+        }
+    }
+
+    /// Returns capacity for an event, in a new chunk if the last chunk is full.
+    #[inline(always)]
+    pub(super) fn vacancy(&mut self, pool: &mut Pool<M>) -> Vacancy<'_, M> {
         if !self.has_capacity(StoredEvent::<M>::MOST) {
             self.grow(pool);
         }
-        // SAFETY: `grow` has provided space for any event, and `write` writes one event.
-        unsafe { self.write_with(write) }
+        Vacancy(self)
     }
 
-    /// Adds an event like [`Buffer::push_with`], without a check whether it fits into the current chunk.
-    ///
-    /// # Safety
-    /// As for [`Buffer::push_with`], and [`StoredEvent::MOST`] bytes [fit](Buffer::has_capacity) into the buffer.
+    /// Returns capacity for `N` messages without a cause, if the last chunk has it and `N` is not 0.
     #[inline(always)]
-    pub(super) unsafe fn write_with(&mut self, write: impl FnOnce(*mut u8) -> usize) {
-        let size = write(self.at);
-        let event = self.at.cast::<StoredEvent<M>>();
-        // SAFETY: `write` has just written the event.
-        unsafe { self.note_order(event) };
-        self.newest = event;
-        self.even &= size == size_of::<StoredEvent<M>>();
-        // SAFETY: an event takes at most `MOST` bytes, and the chunk has this space.
-        self.at = unsafe { self.at.add(size) };
-    }
-
-    /// Adds consecutive messages of one sender to one receiver, which are due at one time. The first one has this
-    /// label.
-    ///
-    /// # Safety
-    /// The messages [fit](Buffer::has_capacity) into the buffer, and there is at least one.
-    #[inline(always)]
-    pub(super) unsafe fn write_row<const N: usize>(&mut self, label: Label, bodies: [M; N]) {
-        let first = self.at.cast::<StoredEvent<M>>();
-        let bodies = ManuallyDrop::new(bodies);
-        // SAFETY: the caller guarantees that all events fit. They are written one after the other, and each body is
-        // moved out once. The events after the first one are in order.
-        unsafe {
-            for index in 0..N {
-                let event = first.add(index);
-                label.later(index as u32).write_to(&raw mut (*event).label);
-                StoredEvent::body(event).write(bodies.as_ptr().add(index).read());
-            }
-            self.note_order(first);
-            self.newest = first.add(N - 1);
-            self.at = first.add(N).cast();
+    pub(super) fn vacant_row<const N: usize>(&mut self) -> Option<RowVacancy<'_, M, N>> {
+        match N > 0 && self.has_capacity(N * size_of::<StoredEvent<M>>()) {
+            true => Some(RowVacancy(self)),
+            false => None,
         }
     }
 
-    /// Records whether an event is in order after the event written before it.
-    ///
-    /// # Safety
-    /// The event was written to this buffer last, and `newest` is still the event before it.
+    /// Records whether an event is in order after `newest`, the event written before it.
     #[inline(always)]
-    unsafe fn note_order(&mut self, event: *mut StoredEvent<M>) {
-        // SAFETY: the event has just been written to this buffer, so its label is initialised.
-        let order = unsafe { (*event).label.coarse_order() };
+    fn note_order(&mut self, event: EventRef<'_, M>) {
+        let order = event.label().coarse_order();
         if order > self.newest_order {
             self.newest_order = order;
         } else if self.unsorted.is_null() {
-            // SAFETY: the event has just been written to this buffer, and `newest` is the event before it.
-            unsafe { self.compare_with_newest(event) }
+            self.compare_with_newest(event)
         }
     }
 
     /// The slow path of [`Buffer::note_order`]: for the first event, and for events whose receiver and time do not show
     /// that they follow the previous event.
-    ///
-    /// # Safety
-    /// As for [`Buffer::note_order`].
     #[inline(never)]
-    unsafe fn compare_with_newest(&mut self, event: *mut StoredEvent<M>) {
-        // SAFETY: both events are in this buffer, whose events do not move.
-        unsafe {
-            if !self.newest.is_null() && !StoredEvent::is_before(self.newest, event) {
-                self.unsorted = event;
-            }
-            self.newest_order = (*event).label.coarse_order();
+    fn compare_with_newest(&mut self, event: EventRef<'_, M>) {
+        // SAFETY: a non-null `newest` leads to an event in a chunk of this buffer.
+        let newest = (!self.newest.is_null()).then(|| unsafe { EventRef::new(self.newest) });
+        if newest.is_some_and(|newest| !newest.is_before(event)) {
+            self.unsorted = event.as_ptr();
         }
+        self.newest_order = event.label().coarse_order();
     }
 
     /// Adds an event.
     #[inline(always)]
     pub(super) fn push(&mut self, pool: &mut Pool<M>, event: ScheduledEvent<M>) {
-        // SAFETY: any event fits, and the chunk is aligned for events, whose sizes are multiples of their alignment.
-        unsafe { self.push_with(pool, |place| StoredEvent::write(place, event)) }
+        self.vacancy(pool).write(|place| place.write(event));
     }
 
     /// Adds a chunk. An empty buffer has none.
     #[cold]
     #[inline(never)]
-    pub(super) fn grow(&mut self, pool: &mut Pool<M>) {
-        let chunk = pool.take();
-        // SAFETY: the pool has given the chunk to this buffer. All chunks of a buffer are valid.
-        unsafe {
-            (*chunk).next = null_mut();
-            if self.last.is_null() {
-                self.first = chunk;
-            } else {
-                (*self.last).end = self.at;
-                (*self.last).next = chunk;
-            }
-            self.last = chunk;
-            self.at = chunk.cast::<u8>().add(Self::FIRST);
-            self.limit = chunk.cast::<u8>().add(Self::SIZE);
-        }
+    pub(super) fn grow(&mut self, pool: &mut Pool<M>) -> Vacancy<'_, M> {
+        self.chunks.append_one(pool.take(), self.at);
+        let chunk = self.chunks.last;
+        self.at = ChunkLayout::<M>::first_event(chunk);
+        self.limit = chunk.cast::<u8>().wrapping_add(ChunkLayout::<M>::SIZE);
+        Vacancy(self)
     }
 
     /// Calls `each` with the start of each chunk and the end of its events.
     #[inline]
-    pub(super) fn for_each_chunk(&self, mut each: impl FnMut(*mut u8, *mut u8)) {
-        let mut chunk = self.first;
+    fn for_each_chunk(&self, mut each: impl FnMut(*mut u8, *mut u8)) {
+        let mut chunk = self.chunks.first;
         while !chunk.is_null() {
-            // SAFETY: the chunks of a buffer are valid.
-            unsafe {
-                let end = if chunk == self.last {
-                    self.at
-                } else {
-                    (*chunk).end
-                };
-                each(chunk.cast::<u8>().add(Self::FIRST), end);
-                chunk = (*chunk).next;
-            }
+            // SAFETY: the chunks of a buffer exist, and the end of all but the last is set.
+            let (end, next) = unsafe { ((*chunk).end, (*chunk).next) };
+            let end = if chunk == self.chunks.last {
+                self.at
+            } else {
+                end
+            };
+            each(ChunkLayout::<M>::first_event(chunk), end);
+            chunk = next;
         }
     }
 
     /// Calls `each` with every event in order. The closure may move the events out.
     #[inline]
-    pub(super) fn for_each(&self, mut each: impl FnMut(*mut StoredEvent<M>)) {
+    pub(super) fn for_each(&self, mut each: impl FnMut(EventRef<'_, M>)) {
         self.for_each_chunk(|mut at, end| {
             while at < end {
-                let event = at.cast::<StoredEvent<M>>();
                 // SAFETY: the bytes from the first event of a chunk to `end` are consecutive events.
-                at = unsafe { at.add(StoredEvent::<M>::size(&(*event).label)) };
+                let event = unsafe { EventRef::new(at.cast()) };
+                at = at.wrapping_add(StoredEvent::<M>::size(event.label()));
                 each(event);
             }
         });
     }
 
-    /// Appends pointers to all events, in order. Returns the number of leading events that are sorted.
+    /// Calls `each` with every event in order and its message, if its kind has one, until it returns an error, and
+    /// returns that.
     #[inline]
-    pub(super) fn append_to(&self, places: &mut Vec<*mut StoredEvent<M>>) -> usize {
+    #[cfg(feature = "serde")]
+    pub(super) fn try_for_each<E>(
+        &self,
+        mut each: impl FnMut(EventRef<'_, M>, Option<&M>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut result = Ok(());
+        self.for_each(|event| {
+            if result.is_ok() {
+                // SAFETY: the events of a buffer have not been moved out: the code that moves them out forgets them before
+                // the buffer is used otherwise. So a kind with a body has one.
+                let message = |()| unsafe { &*event.body() };
+                let has_body = event.label().kind().has_body();
+                result = each(event, has_body.then_some(()).map(message));
+            }
+        });
+        result
+    }
+
+    /// Returns the number of bytes that the events take.
+    #[cfg(feature = "serde")]
+    pub(super) fn bytes(&self) -> usize {
+        let mut bytes = 0;
+        self.for_each_chunk(|at, end| bytes += end.addr() - at.addr());
+        bytes
+    }
+
+    /// Returns the number of chunks.
+    #[cfg(all(test, feature = "serde"))]
+    pub(super) fn chunks(&self) -> usize {
+        let mut count = 0;
+        self.for_each_chunk(|_, _| count += 1);
+        count
+    }
+
+    /// Appends pointers to all events, in order. Returns the number of leading events that are sorted.
+    ///
+    /// # Safety
+    /// The chunks of this buffer exist as long as the pointers are used.
+    #[inline]
+    pub(super) unsafe fn append_to(&self, places: &mut Vec<EventPtr<M>>) -> usize {
         let (before, mut sorted) = (places.len(), None);
         if self.even {
             self.for_each_chunk(|at, end| {
@@ -259,171 +406,120 @@ impl<M> Buffer<M> {
                 places.reserve(count);
                 let spare = &mut places.spare_capacity_mut()[..count];
                 let mut event = first;
-                for place in spare {
-                    place.write(event);
-                    event = event.wrapping_add(1);
+                // SAFETY: the buffer is even, so these are `count` consecutive events of this size. They are written
+                // behind the old length.
+                unsafe {
+                    for place in spare {
+                        place.write(EventRef::new(event));
+                        event = event.wrapping_add(1);
+                    }
+                    places.set_len(places.len() + count);
                 }
-                // SAFETY: `count` pointers have been written behind the old length.
-                unsafe { places.set_len(places.len() + count) };
             });
         } else {
             self.for_each(|event| {
-                if event == self.unsorted {
+                if event.as_ptr() == self.unsorted {
                     sorted = Some(places.len());
                 }
-                places.push(event);
+                // SAFETY: the caller has promised that the event exists as long as the pointer is used.
+                places.push(unsafe { EventRef::new(event.as_ptr()) });
             });
         }
         sorted.unwrap_or(places.len()) - before
     }
 
-    /// Appends pointers to all events to `few`, from `count` on. Returns the new count, or `None` if they do
-    /// not all fit.
+    /// Calls `each` with pointers to all events until it returns `None`. Also returns `None` if there is more than one
+    /// chunk.
+    ///
+    /// # Safety
+    /// As for [`Buffer::append_to`].
     #[inline]
-    pub(super) fn append_few<const N: usize>(
+    pub(super) unsafe fn try_each(
         &self,
-        few: &mut [*mut StoredEvent<M>; N],
-        mut count: usize,
-    ) -> Option<usize> {
-        if self.first != self.last {
+        mut each: impl FnMut(EventPtr<M>) -> Option<()>,
+    ) -> Option<()> {
+        if self.chunks.first != self.chunks.last {
             return None;
         }
-        let mut at = self.first.cast::<u8>().wrapping_add(Self::FIRST);
+        let mut at = ChunkLayout::<M>::first_event(self.chunks.first);
         while at < self.at {
-            *few.get_mut(count)? = at.cast();
-            count += 1;
             // SAFETY: the bytes from the first event of the chunk to `self.at` are consecutive events.
-            at = unsafe {
-                at.add(StoredEvent::<M>::size(
-                    &(*at.cast::<StoredEvent<M>>()).label,
-                ))
-            };
+            let event = unsafe { EventRef::new(at.cast()) };
+            at = at.wrapping_add(StoredEvent::<M>::size(event.label()));
+            each(event)?;
         }
-        Some(count)
+        Some(())
     }
 
-    /// Takes the event and its memory out of a buffer that contains exactly one event. The caller must move the event
-    /// out; otherwise the event is leaked.
+    /// Takes the event and its memory out of a buffer that contains exactly one event. The event exists as long as the
+    /// memory, and must be moved out; otherwise it is leaked.
     #[inline(always)]
-    pub(super) fn take_only(&mut self) -> Option<(*mut StoredEvent<M>, FreeChunks<M>)> {
-        let first = self.first.cast::<u8>().wrapping_add(Self::FIRST);
+    pub(super) fn take_only(&mut self) -> Option<(EventPtr<M>, FreeChunks<M>)> {
+        let first = ChunkLayout::<M>::first_event(self.chunks.first);
         if first != self.newest.cast() {
             return None;
         }
-        let event = std::mem::replace(&mut self.newest, null_mut());
-        let spent = FreeChunks {
-            first: std::mem::replace(&mut self.first, null_mut()),
-            last: std::mem::replace(&mut self.last, null_mut()),
-            _events: PhantomData,
-        };
+        // SAFETY: the first event of the first chunk is the newest event, so it was written.
+        let event = unsafe { EventRef::new(std::mem::replace(&mut self.newest, null_mut())) };
+        let spent = FreeChunks(self.chunks.take());
         (self.at, self.limit) = (null_mut(), null_mut());
         (self.newest_order, self.even) = (0, true);
         Some((event, spent))
     }
 
     /// Drops the events and returns the memory.
-    #[cfg(feature = "serde")]
+    #[cfg(any(test, feature = "serde"))]
     pub(super) fn into_cleared(self) -> FreeChunks<M> {
-        if needs_drop::<M>() {
-            // SAFETY: each event is dropped once, because `into_free_chunks` then forgets the events.
-            self.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
-        }
+        self.drop_events();
         self.into_free_chunks()
+    }
+
+    /// Drops the events in place. They are not used afterwards: the caller forgets them.
+    fn drop_events(&self) {
+        if needs_drop::<M>() {
+            // SAFETY: the events have not been moved out, because `into_free_chunks` leaves an empty buffer. Both callers
+            // forget the events afterwards, so each is dropped once.
+            self.for_each(|event| drop(unsafe { event.read(0) }));
+        }
     }
 
     /// Calls `each` with every event in order; times are relative to the window.
     pub(super) fn take_all(self, mut each: impl FnMut(ScheduledEvent<M>)) {
         let this = ManuallyDrop::new(self);
         // SAFETY: each event is moved out once. If `each` panics, the buffer is not dropped.
-        this.for_each(|event| each(unsafe { StoredEvent::read(event, 0) }));
+        this.for_each(|event| each(unsafe { event.read(0) }));
         drop(ManuallyDrop::into_inner(this).into_free_chunks());
     }
 
     /// Converts a buffer whose events have been moved out to its free memory.
     pub(super) fn into_free_chunks(mut self) -> FreeChunks<M> {
-        FreeChunks {
-            first: std::mem::replace(&mut self.first, null_mut()),
-            last: self.last,
-            _events: PhantomData,
-        }
+        FreeChunks(self.chunks.take())
     }
 }
 
 impl<M> Drop for Buffer<M> {
     fn drop(&mut self) {
-        if needs_drop::<M>() {
-            // SAFETY: the events have not been moved out, because `into_free_chunks` leaves an empty buffer.
-            self.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
-        }
-        // SAFETY: the buffer owns its chunks, which were taken from a pool for `M`.
-        unsafe { free::<M>(self.first) };
-    }
-}
-
-impl<M> Drop for FreeChunks<M> {
-    fn drop(&mut self) {
-        // SAFETY: only this value owns the chunks, which were taken from a pool for `M`.
-        unsafe { free::<M>(self.first) };
+        self.drop_events();
     }
 }
 
 impl<M> Pool<M> {
     pub(super) const fn new() -> Pool<M> {
         Pool {
-            free: null_mut(),
+            free: Chunks::new(),
             blocks: Blocks::new(),
-            _events: PhantomData,
         }
     }
 
     /// Returns chunks to the pool.
-    pub(super) fn put(&mut self, mut spent: FreeChunks<M>) {
-        let first = std::mem::replace(&mut spent.first, null_mut());
-        if !first.is_null() {
-            // SAFETY: the chunks are valid, and this pool owns them now.
-            unsafe { (*spent.last).next = self.free };
-            self.free = first;
-        }
+    pub(super) fn put(&mut self, spent: FreeChunks<M>) {
+        self.free.prepend(spent.0);
     }
 
-    fn take(&mut self) -> *mut Chunk {
-        if self.free.is_null() {
-            let (chunk, block) = self.blocks.take(Buffer::<M>::layout());
-            let chunk = chunk.cast::<Chunk>().as_ptr();
-            // SAFETY: the pool owns the piece, which has the layout of a chunk.
-            unsafe { (&raw mut (*chunk).block).write(block) };
-            return chunk;
-        }
-        let chunk = self.free;
-        // SAFETY: the chunks of a pool are valid.
-        self.free = unsafe { (*chunk).next };
-        chunk
-    }
-}
-
-impl<M> Drop for Pool<M> {
-    fn drop(&mut self) {
-        // SAFETY: the pool owns its chunks.
-        unsafe { free::<M>(self.free) };
-    }
-}
-
-/// Frees linked chunks.
-///
-/// # Safety
-/// The chunks were taken from a [`Pool`] for `M`, and nothing uses them any more.
-unsafe fn free<M>(mut chunk: *mut Chunk) {
-    while !chunk.is_null() {
-        // SAFETY: the caller owns the list, and each chunk belongs to its block. Consecutive chunks often belong to one
-        // block, so they are released together.
-        unsafe {
-            let (block, mut bytes) = ((*chunk).block, 0);
-            while !chunk.is_null() && (*chunk).block == block {
-                chunk = (*chunk).next;
-                bytes += Buffer::<M>::SIZE;
-            }
-            Block::release(block, bytes);
-        }
+    /// Takes a chunk, as a list.
+    fn take(&mut self) -> Chunks<M> {
+        let free = self.free.pop();
+        free.unwrap_or_else(|| Chunks::allocate(&mut self.blocks))
     }
 }
 
@@ -434,6 +530,7 @@ const fn max(a: usize, b: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::event::{Head, Kind};
+    use super::super::stored_event::FewEvents;
     use super::*;
     use std::sync::Arc;
 
@@ -466,7 +563,7 @@ mod tests {
             let mut seq = 0;
             buffer.for_each(|stored| {
                 // SAFETY: the event is moved out once, and the buffer is forgotten below.
-                let event = unsafe { StoredEvent::read(stored, 9) };
+                let event = unsafe { stored.read(9) };
                 assert_eq!((event.head.seq, event.head.offset()), (seq, 5));
                 let kind = event.head.kind();
                 assert_eq!(kind, KINDS[seq as usize % 4]);
@@ -488,23 +585,29 @@ mod tests {
     fn a_few_events_are_noted_and_a_single_one_is_taken() {
         let body = Arc::new(3);
         let (mut pool, mut buffer) = (Pool::new(), Buffer::new());
-        let mut few = [null_mut(); 3];
-        assert_eq!(buffer.append_few(&mut few, 1), Some(1));
+        // Returns the events, up to three of them.
+        let few = |buffer: &Buffer<Arc<u32>>| {
+            let mut few = FewEvents::<_, 3>::new();
+            // SAFETY: the chunks exist until the end of the test.
+            unsafe { buffer.try_each(|event| few.push(event)) }?;
+            Some(few.as_mut_slice().to_vec())
+        };
+        assert_eq!(few(&buffer), Some(Vec::new()));
         assert!(buffer.take_only().is_none());
         for round in 0..2 {
             buffer.push(&mut pool, event(Kind::Message, 1, Arc::clone(&body)));
-            assert_eq!(buffer.append_few(&mut few, 1), Some(2));
+            let noted = few(&buffer);
             let (only, spent) = buffer.take_only().unwrap();
-            assert_eq!(few[1], only);
+            assert_eq!(noted, Some(vec![only]));
             // SAFETY: the event is moved out once, and its memory still exists.
-            assert_eq!(unsafe { StoredEvent::read(only, 9) }.head.seq, 1);
+            assert_eq!(unsafe { only.read(9) }.head.seq, 1);
             pool.put(spent);
             assert_eq!(Arc::strong_count(&body), 1, "round {round}");
         }
         for seq in 0..4 {
             let kind = KINDS[seq as usize];
             buffer.push(&mut pool, event(kind, seq, Arc::clone(&body)));
-            let all = buffer.append_few(&mut few, 0);
+            let all = few(&buffer).map(|all| all.len());
             assert_eq!(all, (seq < 3).then_some(seq as usize + 1));
         }
         assert!(buffer.take_only().is_none());
@@ -518,29 +621,29 @@ mod tests {
         let label = |to: u32, seq: u32| Head::new(5, Kind::Plain, to, 2, seq, 0).label;
         for row in 0..rows {
             let bodies = [(); 3].map(|()| Arc::clone(&body));
-            if !buffer.has_capacity(3 * size_of::<StoredEvent<Arc<u32>>>()) {
+            if buffer.vacant_row::<3>().is_none() {
                 buffer.grow(&mut pool);
             }
-            // SAFETY: `has_capacity` has just returned true.
-            unsafe { buffer.write_row(label(row, 3 * row), bodies) };
+            let vacancy = buffer
+                .vacant_row()
+                .expect("three messages fit into a chunk");
+            vacancy.write(label(row, 3 * row), bodies);
         }
-        let sorted = buffer.append_to(&mut Vec::new());
+        // SAFETY: the buffer exists until the end of the test's use of the pointers.
+        let places = |buffer: &Buffer<_>, places: &mut Vec<_>| unsafe { buffer.append_to(places) };
+        let mut before = Vec::new();
+        let sorted = places(&buffer, &mut before);
         assert_eq!(sorted, 3 * rows as usize, "by receiver and sequence");
-        // SAFETY: the closure writes one event.
-        unsafe {
-            buffer.push_with(&mut pool, |place| {
-                StoredEvent::write_plain(place, label(0, 7), Arc::clone(&body))
-            });
-        }
-        let mut places = vec![null_mut()];
-        let sorted = buffer.append_to(&mut places);
+        let plain = buffer.vacancy(&mut pool);
+        plain.write(|place| place.write_plain(label(0, 7), Arc::clone(&body)));
+        let mut after = vec![before[0]];
+        let sorted = places(&buffer, &mut after);
         assert_eq!(sorted, 3 * rows as usize, "back to receiver 0");
-        places.remove(0);
+        let after = &after[1..];
         let mut walked = Vec::new();
-        buffer.for_each(|event| walked.push(event));
-        assert_eq!(places, walked);
-        // SAFETY: the buffer still contains the events.
-        let labels = places.iter().map(|&event| unsafe { (*event).label });
+        buffer.for_each(|event| walked.push(event.as_ptr()));
+        assert!(after.iter().map(|event| event.as_ptr()).eq(walked));
+        let labels = after.iter().map(|event| *event.label());
         let expected = (0..3 * rows).map(|seq| (seq / 3, seq)).chain([(0, 7)]);
         assert!(labels.map(|label| (label.to, label.seq)).eq(expected));
         assert_eq!(Arc::strong_count(&body), 3 * rows as usize + 2);

@@ -67,31 +67,29 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// # Safety
-    /// The shard outlives the guard, and only this thread accesses it until the guard is dropped.
-    pub(super) unsafe fn new<M>(shard: *mut Shard<M>) -> Running {
+    /// Makes a shard the one that runs on this thread. The guard holds a copy of the cell, so it is dropped before the
+    /// shard.
+    pub(super) fn new<M>(shard: ShardCell<M>) -> Running {
         let mut running = Running {
             before: RUNNING.get(),
             #[cfg(feature = "tracing")]
             here: HERE.get(),
             polled: waker::set_aside(),
         };
-        // SAFETY: the shard outlives `running`, and only this thread uses it until then.
-        unsafe { running.go_to(shard) };
+        running.go_to(shard);
         running
     }
 
     /// Switches this thread to another shard.
-    ///
-    /// # Safety
-    /// As for [`Running::new`].
     #[inline(always)]
-    pub(super) unsafe fn go_to<M>(&mut self, shard: *mut Shard<M>) {
-        // SAFETY: the caller guarantees that the shard is valid.
-        RUNNING.set((unsafe { (*shard).id }, shard.cast()));
+    pub(super) fn go_to<M>(&mut self, shard: ShardCell<M>) {
+        RUNNING.set((shard.read(|shard| shard.id), shard.as_ptr().cast()));
         #[cfg(feature = "tracing")]
-        // SAFETY: the caller guarantees that the shard is valid.
-        HERE.set(unsafe { (&raw const (*shard).turn.me, &raw const (*shard).turn.now) });
+        {
+            let shard = shard.as_ptr();
+            // SAFETY: the shard exists as long as its cell is used, so the addresses are within it.
+            HERE.set(unsafe { (&raw const (*shard).turn.me, &raw const (*shard).turn.now) });
+        }
     }
 }
 
@@ -456,7 +454,8 @@ mod tests {
             let (_, shard) = RUNNING.get();
             // SAFETY: a shard of this message type runs this body, and no reference to the shard is held while the body
             // runs.
-            unsafe { (*(*shard.cast::<Shard<Ping>>()).turn.header).seq = self.sent };
+            let shard = unsafe { ShardCell::new(shard.cast::<Shard<Ping>>()) };
+            shard.with(|shard| shard.turn.header.with(|header| header.seq = self.sent));
             let me = cx.me();
             for _ in 0..self.sends {
                 if self.together {

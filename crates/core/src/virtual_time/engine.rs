@@ -20,12 +20,12 @@ pub(super) use control::PausableShard;
 use density::Density;
 pub(super) use outcome::Outcome;
 pub(super) use single_threaded::run_together;
-use sparse::{EventSpaces, run_sparse};
+use sparse::{FEW, run_sparse};
 
 use super::buffer::{Buffer, FreeChunks};
 use super::event::{Head, Kind, Label, ScheduledEvent};
 use super::exchange::{Exchange, Reduction};
-use super::header::State;
+use super::header::{Header, State};
 use super::order::Order;
 use super::outbox::{RING, ShardBatch, next_pending};
 use super::pause::{Never, Pause};
@@ -34,6 +34,7 @@ use super::region::Prefault;
 use super::shard::ShardCell;
 use super::shard::{ROOT, Shard};
 use super::slab::Slab;
+use super::stored_event::EventSpaces;
 use crate::contract::{Addr, Config, Message, Spawn};
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -56,11 +57,12 @@ pub(super) enum End {
 }
 
 /// The population of actors of any type.
-type AnyPopulation<M> = Box<dyn Population<M, Shard<M>>>;
+type AnyPopulation<M> = Box<dyn Population<M>>;
 
 /// A shard, with the state that only its loop uses.
 pub(super) struct Engine<M: Message> {
-    shard: *mut Shard<M>,
+    /// The shard, which outlives the engine. Only the thread that uses the engine uses it.
+    shard: ShardCell<M>,
     populations: Slab<AnyPopulation<M>>,
     /// The populations of actors that share pages, by their type.
     shared_populations: HashMap<TypeId, u32>,
@@ -77,7 +79,7 @@ pub(super) struct Engine<M: Message> {
     spent: Vec<(usize, FreeChunks<M>)>,
     order: Order<M>,
     /// Memory for the timers of a window with few events.
-    event_spaces: EventSpaces<M>,
+    event_spaces: EventSpaces<M, FEW>,
     spawned: u64,
     windows: u64,
     /// True if the last window had events that were not reported yet.
@@ -103,8 +105,7 @@ fn populate_ahead<M: Message>(
     let mut some = false;
     growing.retain(|&number| {
         let population = (!some).then(|| populations.get(number)).flatten();
-        // SAFETY: the caller is on the shard's thread, which waits at the barrier, so no actor runs.
-        let ahead = population.map(|population| unsafe { population.populate_ahead() });
+        let ahead = population.map(|population| population.populate_ahead());
         some |= ahead == Some(Prefault::Populated);
         some || ahead == Some(Prefault::Early)
     });
@@ -112,7 +113,7 @@ fn populate_ahead<M: Message>(
 }
 
 impl<M: Message> Engine<M> {
-    fn new(shard: *mut Shard<M>, shards: usize) -> Engine<M> {
+    fn new(shard: ShardCell<M>, shards: usize) -> Engine<M> {
         Engine {
             shard,
             populations: Slab::new(),
@@ -140,16 +141,9 @@ impl<M: Message> Engine<M> {
 
     /// Returns the shard; no actor runs while it is borrowed.
     fn shard(&mut self) -> &mut Shard<M> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The reference borrows the
-        // engine, so it ends before the engine runs actors.
-        unsafe { &mut *self.shard }
-    }
-
-    /// Returns the shard as a cell, for the engine and actors in turn.
-    fn cell(&mut self) -> ShardCell<M> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. References from `shard`
-        // borrow the engine, and end before the cell is used.
-        unsafe { ShardCell::new(self.shard) }
+        // SAFETY: the shard outlives the engine, and only this thread uses it. The reference borrows the engine, so it
+        // ends before the engine uses the cell or runs actors.
+        unsafe { &mut *self.shard.as_ptr() }
     }
 
     /// Spawns the root, and runs its start at time 0.
@@ -207,8 +201,7 @@ impl<M: Message> Engine<M> {
     fn run_alone<P: Pause>(&mut self, config: &Config, pause: &P) {
         let mut borrowed = [BorrowedShard::new(self)];
         let mut density = Density::default();
-        // SAFETY: there is no other shard, and this one is borrowed exclusively.
-        unsafe { run_sparse::<M, P, true>(&mut borrowed, &mut density, config, pause) };
+        run_sparse::<M, P, true>(&mut borrowed, &mut density, config, pause);
     }
 
     /// Prepares this shard's contribution to the reduction, and its batches, before the next window.
@@ -297,28 +290,31 @@ impl<M: Message> Engine<M> {
     /// Removes cancelled timers, and timers after the limit whose actors have ended: timers within a window
     /// are removed with the actor, and the position of window boundaries must not be visible. O(timers).
     #[cold]
-    fn sweep_all(&mut self) {
-        let populations = &self.populations;
-        let shard = self.shard;
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Populations access only
-        // headers, which are not part of the timers.
-        unsafe {
-            (*shard).sweep(true);
-            let places = &raw const (*shard).places;
-            (*shard).retain_timers(|actor| {
-                let population = (*places).population(actor);
-                let population = population.and_then(|number| populations.get(number));
-                let header = population.map(|population| population.header(shard, actor));
-                header.is_some_and(|header| !header.is_null() && (*header).state != State::Ended)
-            });
-        }
+    fn sweep_all(&self) {
+        self.shard.with(|shard| shard.sweep(true));
+        Shard::retain_timers(self.shard, |actor| self.is_alive(actor));
+    }
+
+    /// True if this shard has the actor, and the actor has not ended.
+    fn is_alive(&self, actor: u32) -> bool {
+        let state = self.header(actor).map(|header| header.state);
+        state.is_some_and(|state| state != State::Ended)
+    }
+
+    /// Returns a copy of the header of an actor, if this shard has it.
+    fn header(&self, actor: u32) -> Option<Header> {
+        let number = self.shard.read(|shard| shard.places.population(actor))?;
+        let header = self.populations.get(number)?.header(actor)?;
+        Some(header.read(|header| *header))
     }
 
     /// Returns the time of the first matching event in the ring.
     fn near(&self, wanted: impl Fn(&Label) -> bool) -> Option<u64> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The inbound buffers are not
-        // part of it.
-        let shard = unsafe { &*self.shard };
+        self.shard.read(|shard| self.near_of(shard, wanted))
+    }
+
+    /// Returns the time of the first matching event in the ring of the shard, and in the inbound buffers.
+    fn near_of(&self, shard: &Shard<M>, wanted: impl Fn(&Label) -> bool) -> Option<u64> {
         let next = shard.window.number + 1;
         let begin = |place: usize| {
             let ahead = (place as u64).wrapping_sub(next) % RING;
@@ -336,8 +332,7 @@ impl<M: Message> Engine<M> {
         let mut first: Option<u64> = None;
         for (place, buffer) in rings.chain(inbound) {
             buffer.for_each(|event| {
-                // SAFETY: the events of a buffer are valid.
-                let label = unsafe { &(*event).label };
+                let label = event.label();
                 if wanted(label) {
                     let time = begin(place) + label.offset() as u64;
                     first = Some(first.map_or(time, |first| first.min(time)));
@@ -386,61 +381,38 @@ impl<M: Message> Engine<M> {
     /// reduction. Later events stay in their buffers, to which further events are added, so the number of buffers does
     /// not grow with the number of shards.
     fn hand_over(&mut self, next: u64) {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The batches are not part of
-        // it.
-        let shard = unsafe { &mut *self.shard };
-        let place = next % RING;
-        for (to, batch) in self.out.iter_mut().enumerate() {
-            if to == shard.index {
-                continue;
-            }
-            let out = &mut shard.queues.out_mut()[to];
-            // The contribution names the first pending window of all shards in this loop, or for an earlier one.
-            let due = next_pending(out.pending, shard.window.number) == next;
-            if due && next != u64::MAX {
-                out.pending &= !(1 << place);
-                let buffer = std::mem::replace(&mut out.ring[place as usize], Buffer::new());
-                batch.windows.push((next, buffer));
-            }
-            if !out.far.is_empty() {
-                batch.far.append(&mut out.far);
-            }
-            if !shard.spawns.is_empty() {
-                batch.spawns.extend(shard.ready_spawns().cloned());
-            }
-            if !shard.multicasts.is_empty() {
-                batch.multicasts.extend_from_slice(&shard.multicasts);
-            }
-        }
+        let out = &mut self.out;
+        self.shard.with(|shard| fill_batches(shard, out, next));
     }
 
     /// Takes the batches of the other shards, carries out the requested spawns, and makes multicast messages.
     fn absorb(&mut self) {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The inbox is not part of it.
-        let shard = unsafe { &mut *self.shard };
-        let mut spawns = Vec::new();
-        if !shard.spawns.is_empty() {
-            spawns = shard.take_ready_spawns();
-        }
-        let mut multicasts = std::mem::take(&mut shard.multicasts);
-        for (from, batch) in self.inbox.iter_mut().enumerate() {
-            if batch.is_empty() && batch.spent.is_empty() {
-                continue;
+        let (spawns, multicasts) = self.shard.with(|shard| {
+            let mut spawns = Vec::new();
+            if !shard.spawns.is_empty() {
+                spawns = shard.take_ready_spawns();
             }
-            for (window, buffer) in batch.windows.drain(..) {
-                self.inbound_pending |= 1 << (window % RING);
-                self.inbound[(window % RING) as usize].push((from, buffer));
+            let mut multicasts = std::mem::take(&mut shard.multicasts);
+            for (from, batch) in self.inbox.iter_mut().enumerate() {
+                if batch.is_empty() && batch.spent.is_empty() {
+                    continue;
+                }
+                for (window, buffer) in batch.windows.drain(..) {
+                    self.inbound_pending |= 1 << (window % RING);
+                    self.inbound[(window % RING) as usize].push((from, buffer));
+                }
+                batch
+                    .far
+                    .drain(..)
+                    .for_each(|far| shard.queues.far.push(far));
+                let pool = shard.queues.pool();
+                let spent = batch.spent.drain(..);
+                spent.for_each(|spent| pool.put(spent));
+                spawns.append(&mut batch.spawns);
+                multicasts.append(&mut batch.multicasts);
             }
-            batch
-                .far
-                .drain(..)
-                .for_each(|far| shard.queues.far.push(far));
-            let pool = shard.queues.pool();
-            let spent = batch.spent.drain(..);
-            spent.for_each(|spent| pool.put(spent));
-            spawns.append(&mut batch.spawns);
-            multicasts.append(&mut batch.multicasts);
-        }
+            (spawns, multicasts)
+        });
         if !spawns.is_empty() {
             self.spawn_all(spawns);
         }
@@ -479,5 +451,32 @@ impl<M: Message> Engine<M> {
     /// Sets the time from which spawns wait before a pause.
     fn set_spawns_wait<P: Pause>(&mut self, pause: &P) {
         self.shard().spawns_wait_from = pause.also().map_or(u64::MAX, |_| pause.before());
+    }
+}
+
+/// Fills the batches for the other shards with events of a shard up to the window `next`; see [`Engine::hand_over`].
+fn fill_batches<M: Message>(shard: &mut Shard<M>, out: &mut [ShardBatch<M, Shard<M>>], next: u64) {
+    let place = next % RING;
+    for (to, batch) in out.iter_mut().enumerate() {
+        if to == shard.index {
+            continue;
+        }
+        let out = &mut shard.queues.out_mut()[to];
+        // The contribution names the first pending window of all shards in this loop, or for an earlier one.
+        let due = next_pending(out.pending, shard.window.number) == next;
+        if due && next != u64::MAX {
+            out.pending &= !(1 << place);
+            let buffer = std::mem::replace(&mut out.ring[place as usize], Buffer::new());
+            batch.windows.push((next, buffer));
+        }
+        if !out.far.is_empty() {
+            batch.far.append(&mut out.far);
+        }
+        if !shard.spawns.is_empty() {
+            batch.spawns.extend(shard.ready_spawns().cloned());
+        }
+        if !shard.multicasts.is_empty() {
+            batch.multicasts.extend_from_slice(&shard.multicasts);
+        }
     }
 }

@@ -351,6 +351,14 @@ impl<M> ScheduledEvent<M> {
         std::mem::replace(&mut this.body, MaybeUninit::uninit())
     }
 
+    /// Returns the message of an event whose kind has one; otherwise panics.
+    #[inline(always)]
+    fn into_message(self) -> M {
+        assert!(self.head.kind().has_body());
+        // SAFETY: every constructor initialises the body of an event whose kind has one, and it is moved out once.
+        unsafe { self.into_body().assume_init() }
+    }
+
     /// Returns the message, if there is one.
     #[inline(always)]
     pub(super) fn body(&self) -> Option<&M> {
@@ -376,25 +384,18 @@ impl<M> ScheduledEvent<M> {
     /// Converts to the actor's event; `None` for internal events of the engine.
     #[inline(always)]
     pub(super) fn into_event(self) -> Option<Event<M>> {
-        let this = ManuallyDrop::new(self);
-        let head = this.head;
+        let head = self.head;
         match head.kind() {
             Kind::Plain | Kind::Message | Kind::Request | Kind::Ask | Kind::Reply => {
-                // SAFETY: these kinds have a body. It is moved out once, because `this` is not dropped.
-                let body = unsafe { this.body.assume_init_read() };
                 Some(Event::Message {
                     from: Addr(head.from),
-                    body,
+                    body: self.into_message(),
                 })
             }
-            Kind::DeadLetter => {
-                // SAFETY: this kind has a body. It is moved out once, because `this` is not dropped.
-                let body = unsafe { this.body.assume_init_read() };
-                Some(Event::DeadLetter {
-                    to: Addr(head.from),
-                    body,
-                })
-            }
+            Kind::DeadLetter => Some(Event::DeadLetter {
+                to: Addr(head.from),
+                body: self.into_message(),
+            }),
             Kind::Timer => Some(Event::Timer(Token(head.cause.parent as u32))),
             Kind::Spawned => Some(Event::Spawned {
                 request: head.seq,
@@ -442,12 +443,9 @@ impl<M> ScheduledEvent<M> {
     #[inline(always)]
     pub(super) fn for_actor(self) -> Option<Event<M>> {
         if self.head.is_message() {
-            let this = ManuallyDrop::new(self);
-            // SAFETY: a message has a body. It is moved out once, because `this` is not dropped.
-            let body = unsafe { this.body.assume_init_read() };
             return Some(Event::Message {
-                from: Addr(this.head.from),
-                body,
+                from: Addr(self.head.from),
+                body: self.into_message(),
             });
         }
         if self.is_own() {

@@ -1,6 +1,10 @@
 //! The header of every actor.
 
+use super::turn_cell::TurnCell;
 use crate::contract::Reason;
+
+/// The cell of the header of an actor, which the engine and the shard read and change in turn.
+pub(super) type HeaderCell = TurnCell<Header>;
 
 /// The header of an actor's slot. It takes 16 bytes; all zeros mean an actor that has not begun.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,14 +5,14 @@
 //! priority queue of all events would take n log n with a cache miss per step.
 
 use super::buffer::Buffer;
-use super::stored_event::StoredEvent;
+use super::stored_event::EventPtr;
 
 const NONE: u32 = u32::MAX;
 
 /// The order of one window's events. Its memory is reused for the next window.
 pub(super) struct Order<M> {
     /// The events, buffer after buffer.
-    events: Vec<*mut StoredEvent<M>>,
+    events: Vec<EventPtr<M>>,
     /// The number of leading events that are in order.
     sorted: usize,
     /// True if all events so far are in order.
@@ -29,7 +29,7 @@ pub(super) struct Order<M> {
     keys: Vec<u64>,
     /// The working memory of the sort, of the same length as `keys`.
     sorting: Vec<u64>,
-    order: Vec<*mut StoredEvent<M>>,
+    order: Vec<EventPtr<M>>,
 }
 
 /// Consecutive events of one receiver, up to the first event of the next run.
@@ -63,42 +63,42 @@ impl<M> Order<M> {
         self.in_order = true;
     }
 
-    /// Adds the events of a buffer, which must exist as long as their order is used.
+    /// Adds the events of a buffer.
+    ///
+    /// # Safety
+    /// The chunks of the buffer exist until the order is [cleared](Order::clear).
     #[inline]
-    pub(super) fn add(&mut self, buffer: &Buffer<M>) {
+    pub(super) unsafe fn add(&mut self, buffer: &Buffer<M>) {
         let from = self.events.len();
-        let sorted = buffer.append_to(&mut self.events);
+        // SAFETY: the chunks exist as long as the order has the pointers.
+        let sorted = unsafe { buffer.append_to(&mut self.events) };
         let (before, added) = self.events.split_at(from);
         if !self.in_order || added.is_empty() {
             return;
         }
-        // SAFETY: the events of a buffer are valid.
-        let joins = before
-            .last()
-            .is_none_or(|&last| unsafe { StoredEvent::is_before(last, added[0]) });
+        let joins = before.last().is_none_or(|last| last.is_before(added[0]));
         let sorted = if joins { sorted } else { 0 };
         self.in_order = sorted == added.len();
         self.sorted = from + sorted;
     }
 
     /// Returns the events, buffer after buffer.
-    pub(super) fn events(&self) -> &[*mut StoredEvent<M>] {
+    pub(super) fn events(&self) -> &[EventPtr<M>] {
         &self.events
     }
 
     /// Removes the events for which `keep` is false.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(*mut StoredEvent<M>) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(EventPtr<M>) -> bool) {
         self.events.retain(|&event| keep(event));
         // Removing events does not change the order of the others.
         self.sorted = self.sorted.min(self.events.len());
         let pairs = self.events[..self.sorted].windows(2);
-        // SAFETY: the retained events have not been moved out.
-        let sorted = pairs.take_while(|pair| unsafe { StoredEvent::is_before(pair[0], pair[1]) });
+        let sorted = pairs.take_while(|pair| pair[0].is_before(pair[1]));
         self.sorted = self.events.len().min(sorted.count() + 1);
     }
 
     /// Returns the events grouped by receiver and ordered, and whether they are scattered in memory.
-    pub(super) fn arrange(&mut self) -> (&[*mut StoredEvent<M>], bool) {
+    pub(super) fn arrange(&mut self) -> (&[EventPtr<M>], bool) {
         let Order { events, sorted, .. } = self;
         let (count, sorted) = (events.len(), *sorted);
         assert!(
@@ -131,8 +131,6 @@ impl<M> Order<M> {
             order,
             ..
         } = self;
-        // SAFETY: the events have not been moved out.
-        let label = |event: *mut StoredEvent<M>| unsafe { &(*event).label };
         let table = &mut table[..1 << bits];
         order.clear();
         group.clear();
@@ -141,7 +139,7 @@ impl<M> Order<M> {
             let (Run { first, next }, end) = (pair[0], pair[1].first);
             let event = events[first as usize];
             // Only the first run of a hash finds an entry in the table; it handles all runs of that hash.
-            if std::mem::replace(&mut table[hash(label(event).to, bits)], NONE) == NONE {
+            if std::mem::replace(&mut table[hash(event.label().to, bits)], NONE) == NONE {
                 continue;
             }
             if next == NONE && end == first + 1 {
@@ -156,7 +154,7 @@ impl<M> Order<M> {
                     break false;
                 }
                 let events = events[run].iter().zip(first..);
-                group.extend(events.map(|(&event, index)| (label(event).order(), index)));
+                group.extend(events.map(|(&event, index)| (event.label().order(), index)));
                 if next == NONE {
                     break true;
                 }
@@ -186,8 +184,7 @@ impl<M> Order<M> {
         self.runs.clear();
         let mut last = None;
         for (&event, index) in self.events.iter().zip(0..) {
-            // SAFETY: the events have not been moved out.
-            let to = unsafe { (*event).label.to };
+            let to = event.label().to;
             if last == Some(to) {
                 continue;
             }
@@ -222,8 +219,7 @@ impl<M> Order<M> {
             order,
             ..
         } = self;
-        // SAFETY: the events have not been moved out.
-        let label = |index: u32| unsafe { &(*events[index as usize]).label };
+        let label = |index: u32| events[index as usize].label();
         let first = label(runs[number].first);
         let (to, offset) = (first.to, first.offset());
         let (mut differ, mut alike, mut at) = (0, true, number);
@@ -233,8 +229,7 @@ impl<M> Order<M> {
             alike &= label(first).to == to;
             let run = &events[first as usize..runs[at + 1].first as usize];
             keys.extend(run.iter().zip(first..).map(|(&event, index)| {
-                // SAFETY: the events have not been moved out.
-                let this = unsafe { (*event).label.offset() };
+                let this = event.label().offset();
                 differ |= this ^ offset;
                 u64::from(this) << 32 | u64::from(index)
             }));
@@ -281,11 +276,9 @@ impl<M> Order<M> {
 
     /// Arranges the events of a frequent kind of window: one sender has addressed its receivers in the order of their
     /// addresses, so almost all events are in order. The remaining events, such as timers of the sender, are merged.
-    fn merge(&mut self) -> &[*mut StoredEvent<M>] {
-        // SAFETY: the events have not been moved out.
-        let order = |event: *mut StoredEvent<M>| unsafe { (*event).label.order() };
-        // SAFETY: the events have not been moved out.
-        let to = |event: *mut StoredEvent<M>| unsafe { (*event).label.to };
+    fn merge(&mut self) -> &[EventPtr<M>] {
+        let order = |event: EventPtr<M>| event.label().order();
+        let to = |event: EventPtr<M>| event.label().to;
         let (sorted, rest) = self.events.split_at_mut(self.sorted);
         let numbered = rest.iter().zip(0..);
         self.group.clear();
@@ -388,11 +381,11 @@ mod tests {
             .into_iter()
             .for_each(|event| buffer.push(&mut pool, event));
         order.clear();
-        order.add(&buffer);
+        // SAFETY: the buffer exists as long as the events are used.
+        unsafe { order.add(&buffer) };
         let place = |label: &Label| before.iter().position(|order| *order == label.order());
         let (arranged, _) = order.arrange();
-        // SAFETY: the buffer still exists.
-        let labels = arranged.iter().map(|&event| unsafe { (*event).label });
+        let labels = arranged.iter().map(|event| *event.label());
         labels
             .map(|label| (place(&label).unwrap(), label))
             .collect()
@@ -527,13 +520,11 @@ mod tests {
         let mut order = Order::new();
         for keep in [0, 1, 5, 50, 89, 91] {
             order.clear();
-            order.add(&buffer);
-            // SAFETY: the buffer still exists.
-            let seq = |event: *mut StoredEvent<()>| unsafe { (*event).label.seq };
-            order.retain(|event| seq(event) < keep);
+            // SAFETY: the buffer exists until the end of the test.
+            unsafe { order.add(&buffer) };
+            order.retain(|event| event.label().seq < keep);
             let (arranged, _) = order.arrange();
-            // SAFETY: the events are in buffers that still exist.
-            let labels: Vec<_> = arranged.iter().map(|&e| unsafe { (*e).label }).collect();
+            let labels: Vec<_> = arranged.iter().map(|event| *event.label()).collect();
             let mut pairs = labels.windows(2).filter(|pair| pair[0].to == pair[1].to);
             assert!(pairs.all(|pair| pair[0].order() < pair[1].order()));
             assert!(labels.iter().all(|label| label.seq < keep));

@@ -5,6 +5,7 @@ use super::buffer::{Buffer, FreeChunks};
 use super::event::ScheduledEvent;
 use super::multicast::Multicast;
 use super::population::SpawnRequest;
+use super::turn_cell::TurnCell;
 use super::wheel::Due;
 
 /// An event for a window that is beyond the ring.
@@ -68,6 +69,9 @@ pub(super) struct Outbox<M> {
     pub(super) pending: u64,
     pub(super) far: Vec<OverflowEvent<M>>,
 }
+
+/// The cell of an outbox, to which joined shards write in turn.
+pub(super) type OutboxCell<M> = TurnCell<Outbox<M>>;
 
 /// The number of windows in the ring. The current window's buffer is free for events 64 windows later.
 pub(super) const RING: u64 = 64;

@@ -2,15 +2,16 @@
 //!
 //! `S` is the shard, which stores requests for spawns but does not know how they are carried out.
 
-use super::header::{Header, State};
+use super::header::{HeaderCell, State};
 use super::region::Prefault;
-use super::stored_event::StoredEvent;
+use super::stored_event::EventPtr;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
+use super::turn_cell::TurnCell;
 #[cfg(feature = "serde")]
 use crate::contract::Reason;
 use crate::contract::Spawn;
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -45,15 +46,15 @@ pub(super) struct Pages {
 
 /// A description of a population, from which every shard builds its part.
 pub(super) trait Blueprint<M, S>: Send + Sync {
-    /// Builds the population of the actors of `pages`.
-    fn build(self: Arc<Self>, pages: &Pages) -> Box<dyn Population<M, S>>;
+    /// Builds the population of the actors of `pages` on a shard, which outlives the population.
+    fn build(self: Arc<Self>, pages: &Pages, shard: TurnCell<S>) -> Box<dyn Population<M>>;
 
     /// Identifies the type of the actors.
     fn kind(&self) -> TypeId;
 
-    /// Returns the population of all actors of this type that share pages with others. `number` is its number on the
-    /// shard.
-    fn shared_population(&self, number: u32) -> Box<dyn Population<M, S>>;
+    /// Returns the population of all actors of this type on a shard that share pages with others. `number` is its number
+    /// on the shard.
+    fn shared_population(&self, number: u32, shard: TurnCell<S>) -> Box<dyn Population<M>>;
 
     /// Allocates memory for `count` actors, which exist from `birth_time` on. [`Population::clear`] frees it.
     fn settle(self: Arc<Self>, count: usize, birth_time: u64) -> NonNull<u8>;
@@ -69,111 +70,82 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
 }
 
 /// A view of an actor for inspection.
-pub(super) struct ActorView {
+pub(super) struct ActorView<'a> {
     pub(super) state: State,
-    /// The actor's type, if its state is [`State::Live`].
-    pub(super) kind: TypeId,
+    /// The actor, if its state is [`State::Live`].
+    pub(super) actor: Option<&'a dyn Any>,
     /// The name of the actor's type.
     pub(super) type_name: &'static str,
-    /// The location of the actor in memory.
-    pub(super) place: *const (),
     /// The number of messages that the actor has sent.
     pub(super) sent: u32,
-    /// Returns the actor's state as a value, given its location, if the actor provides one.
+    /// Returns the state of an actor of this population as a value, if the actor provides one.
     #[cfg(feature = "serde")]
-    pub(super) value: unsafe fn(*const ()) -> Option<serde_json::Value>,
+    pub(super) value: fn(&dyn Any) -> Option<serde_json::Value>,
 }
 
-/// Actors of one type.
-pub(super) trait Population<M, S> {
+/// Actors of one type on one shard. The shard outlives the population, and no reference to the shard is held when one of
+/// these methods is called, except for reading with the methods that only read.
+pub(super) trait Population<M> {
     /// Runs the events `order[at..]` as long as they belong to this population, and returns the index of the
     /// first one that does not. Sets the shard's `cursor` to the event being handled.
     ///
     /// # Safety
-    /// The caller is on the shard's thread, and no reference to the shard is held. The events from `at` on have not
-    /// been moved out.
-    unsafe fn run(&self, shard: *mut S, order: &[*mut StoredEvent<M>], at: usize) -> usize;
+    /// The receivers of the events belong to the population's shard. The events from `at` on have not been moved out;
+    /// nothing else moves them out, and their memory exists during the call.
+    unsafe fn run(&self, order: &[EventPtr<M>], at: usize) -> usize;
 
-    /// Delivers one event to an actor of this population. `slot` is the header of the actor, or null if it is not
-    /// known.
+    /// Delivers one event to an actor of this population. `header` is the header of the actor, if it is known.
     ///
     /// # Safety
-    /// As for [`Population::run`].
-    unsafe fn run_one(&self, shard: *mut S, slot: *mut Header, event: *mut StoredEvent<M>);
+    /// As for [`Population::run`]; `header` came from [`Population::header`] for the receiver.
+    unsafe fn run_one(&self, header: Option<HeaderCell>, event: EventPtr<M>);
 
     /// Drops the body of the actor being run, which has panicked.
-    ///
-    /// # Safety
-    /// As for [`Population::run`]; `actor` belongs to this population.
-    unsafe fn discard(&self, shard: *mut S, actor: u32);
+    fn discard(&self, actor: u32);
 
-    /// Returns the header of an actor; null if it does not belong to this population.
-    ///
-    /// # Safety
-    /// As for [`Population::run`]; this shard has the address.
-    unsafe fn header(&self, shard: *mut S, actor: u32) -> *mut Header;
+    /// Returns the header of an actor; `None` if it does not belong to this population. The header exists until the
+    /// actor is [cleared](Population::clear). Only reads.
+    fn header(&self, actor: u32) -> Option<HeaderCell>;
 
-    /// Makes an actor record the reason of its wait in the shard's `waiting`.
-    ///
-    /// # Safety
-    /// As for [`Population::run`]; `actor` belongs to this population, and is alive on this shard.
-    unsafe fn ask(&self, shard: *mut S, actor: u32);
+    /// Makes an actor, if it is live, record the reason of its wait in the shard's `waiting`.
+    fn ask(&self, actor: u32);
 
-    /// Calls an actor's `finish` at the end of the run. Panics of `finish` are propagated.
-    ///
-    /// # Safety
-    /// As for [`Population::ask`].
-    unsafe fn finish(&self, shard: *mut S, actor: u32);
+    /// Calls the `finish` of an actor, if it is live, at the end of the run. Panics of `finish` are propagated.
+    fn finish(&self, actor: u32);
 
     /// Returns a view of an actor; `None` if it does not belong to this population.
     ///
     /// # Safety
-    /// As for [`Population::run`]; this shard has the address. The view is only used while no actor runs.
-    unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<ActorView>;
+    /// No actor of the population runs or ends while the view exists.
+    unsafe fn look(&self, actor: u32) -> Option<ActorView<'_>>;
 
     /// Pre-faults the memory that the population's actors need next, if the population has memory of its own.
-    ///
-    /// # Safety
-    /// The caller is on the shard's thread, and no actor runs.
-    unsafe fn populate_ahead(&self) -> Prefault;
+    fn populate_ahead(&self) -> Prefault;
 
     /// Drops the actors that were spawned together with this actor. If they share pages with others, their memory is
     /// freed.
     ///
     /// # Safety
-    /// As for [`Population::run`]; these actors are not used afterwards.
-    unsafe fn clear(&self, shard: *mut S, actor: u32);
+    /// These actors and their headers are not used afterwards.
+    unsafe fn clear(&self, actor: u32);
 
     /// Returns the name of the kind of its actors, if they have one.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 
-    /// Writes the parameters of an actor that has not begun. Returns the time from which it exists.
-    ///
-    /// # Safety
-    /// As for [`Population::look`]; the actor's state is [`State::Fresh`].
+    /// Writes the parameters of an actor that has not begun. Returns the time from which it exists. Only reads.
     #[cfg(feature = "serde")]
-    unsafe fn origin(&self, shard: *mut S, actor: u32, to: &mut Vec<u8>)
-    -> Result<u64, CodecError>;
+    fn origin(&self, actor: u32, to: &mut Vec<u8>) -> Result<u64, CodecError>;
 
-    /// Writes a live actor.
-    ///
-    /// # Safety
-    /// As for [`Population::look`]; the actor's state is [`State::Live`].
+    /// Writes a live actor. Only reads.
     #[cfg(feature = "serde")]
-    unsafe fn save(&self, shard: *mut S, actor: u32, to: &mut Vec<u8>) -> Result<(), CodecError>;
+    fn save(&self, actor: u32, to: &mut Vec<u8>) -> Result<(), CodecError>;
 
     /// Replaces an actor that has not begun with the saved one.
-    ///
-    /// # Safety
-    /// As for [`Population::origin`].
     #[cfg(feature = "serde")]
-    unsafe fn load(&self, shard: *mut S, actor: u32, from: &mut &[u8]) -> Result<(), CodecError>;
+    fn load(&self, actor: u32, from: &mut &[u8]) -> Result<(), CodecError>;
 
     /// Ends an actor that has not begun, without notifying its parent.
-    ///
-    /// # Safety
-    /// As for [`Population::origin`].
     #[cfg(feature = "serde")]
-    unsafe fn end_unborn(&self, shard: *mut S, actor: u32, reason: Reason);
+    fn end_unborn(&self, actor: u32, reason: Reason);
 }

@@ -96,13 +96,10 @@ impl Region {
 
     /// Makes the system allocate the next huge page if nearly all populated pages are in use: there are no unused
     /// pages, or fewer than a sixteenth of the number of used pages. Values that are used in order then cause no page
-    /// faults. An idle thread calls this method.
-    ///
-    /// # Safety
-    /// The first byte of a value is nonzero if and only if the value is in use. No thread writes to such a byte during
-    /// the call.
+    /// faults. A value is in use if its first byte is not zero. The thread of the values calls this method when it is
+    /// idle.
     #[cfg(all(target_os = "linux", not(miri)))]
-    pub(super) unsafe fn populate_ahead(&self) -> Prefault {
+    pub(super) fn populate_ahead(&self) -> Prefault {
         let (mut used, mut populated) = (self.used.get(), self.populated.get());
         // The bytes after the last complete huge page are not pre-faulted.
         let whole = if self.is_mapped() {
@@ -116,7 +113,8 @@ impl Region {
         while used < populated {
             // The value that contains the first byte of the page; it begins on a page that has memory.
             let first = used * HUGE / self.stride * self.stride;
-            // SAFETY: this is the first byte of a value, within the region.
+            // SAFETY: this is the first byte of a value, within the region, whose bytes were initialised with zero. The
+            // region is not `Sync`, so no other thread writes to the byte.
             if unsafe { self.start().add(first).read() } == 0 {
                 break;
             }
@@ -161,11 +159,8 @@ impl Region {
     }
 
     /// Does nothing, because the memory comes from the allocator.
-    ///
-    /// # Safety
-    /// None.
     #[cfg(not(all(target_os = "linux", not(miri))))]
-    pub(super) unsafe fn populate_ahead(&self) -> Prefault {
+    pub(super) fn populate_ahead(&self) -> Prefault {
         Prefault::Done
     }
 }

@@ -36,7 +36,6 @@ use super::header::Header;
 use super::multicast::{Multicast, Sharing};
 use super::population::SpawnRequest;
 use super::stash::Stash;
-use super::stored_event::StoredEvent;
 use super::turn_cell::TurnCell;
 use crate::contract::random::Streams;
 use crate::contract::{Config, DeadLetters, Latency, Message, Panics, TimerHandle, Token};
@@ -173,7 +172,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.scratch.header();
         self.resume(Turn::<M>::nothing());
-        self.turn.arrival = std::ptr::null_mut();
+        self.turn.arrival = None;
     }
 
     pub(super) fn min_latency(&self) -> u64 {
@@ -195,20 +194,18 @@ impl<M: Message> Shard<M> {
     /// Returns the header of the actor being run.
     #[inline(always)]
     fn header(&mut self) -> &mut Header {
-        // SAFETY: `header` points to the slot of the actor being run, which stays in place, or into the scratch memory.
-        // Only this shard's thread uses it, and no other reference to it is held.
-        unsafe { &mut *self.turn.header }
+        // SAFETY: the header is the one of the actor being run, which stays in place, or the shard's own. Only this
+        // shard's thread uses it. The reference borrows the shard, so it ends before other code uses the cell.
+        unsafe { &mut *self.turn.header.as_ptr() }
     }
 
     /// Returns the head of the event being handled.
     #[inline(always)]
     pub(super) fn current(&self) -> Head {
-        if self.turn.current.is_null() {
-            return self.turn.resumed;
+        match self.turn.current {
+            Some(event) => event.head(self.turn.now),
+            None => self.turn.resumed,
         }
-        // SAFETY: a non-null `current` points to the event being handled, whose head stays in place
-        // until the next one.
-        unsafe { StoredEvent::head(self.turn.current, self.turn.now) }
     }
 
     /// Sets a timer of the actor being run.
@@ -290,14 +287,15 @@ impl<M: Message> Shard<M> {
         self.deferred.push((birth_time, u64::MAX));
     }
 
-    /// Removes the timers after the limit of actors that are not `alive`; O(timers).
-    pub(super) fn retain_timers(&mut self, alive: impl Fn(u32) -> bool) {
-        let limit = self.window.limit;
-        self.queues
-            .timers
-            .retain(|timer| timer.time <= limit || alive(timer.actor));
-        self.deferred
-            .retain(|(_, key)| *key == u64::MAX || alive(timer::actor(*key)));
+    /// Removes the timers after the limit of actors that are not `alive`, which may read the shard; O(timers).
+    pub(super) fn retain_timers(cell: ShardCell<M>, alive: impl Fn(u32) -> bool) {
+        let (limit, mut timers, mut deferred) = cell.with(|shard| {
+            let deferred = std::mem::take(&mut shard.deferred);
+            (shard.window.limit, shard.queues.take_timers(), deferred)
+        });
+        timers.retain(|timer| timer.time <= limit || alive(timer.actor));
+        deferred.retain(|(_, key)| *key == u64::MAX || alive(timer::actor(*key)));
+        cell.with(|shard| (shard.queues.timers, shard.deferred) = (timers, deferred));
     }
 
     /// Returns the time of the first deferred event.

@@ -1,20 +1,24 @@
-//! Access to a shard by actors, their contexts and the engine, which take turns.
+//! Access to a shard and its parts by actors, their contexts and the engine, which take turns.
 
-/// A pointer to a shard that several owners share, comparable to bevy's `UnsafeWorldCell`.
+use std::ptr::NonNull;
+
+/// A pointer to a shard, or to a part of one, that several owners share, comparable to bevy's `UnsafeWorldCell`.
 ///
 /// # Invariant
-/// At any time there is at most one reference to the shard, and none while foreign code runs: handlers, bodies,
-/// destructors, and methods of [`Message`](crate::Message). This follows from three facts:
+/// At any time there is at most one reference for changes to the value, and no other reference beside it; there is none
+/// while foreign code runs: handlers, bodies, destructors, and methods of [`Message`](crate::Message). This follows from
+/// three facts:
 ///
-/// - The code that makes a cell promises that the shard outlives all copies of the cell, and that only one thread at a
+/// - The code that makes a cell promises that the value outlives all copies of the cell, and that only one thread at a
 ///   time uses it.
-/// - [`TurnCell::with`] lends the shard for the duration of a closure, and closures passed to it run no foreign code.
+/// - [`TurnCell::with`] lends the value for the duration of a closure, and closures passed to it run no foreign code.
 ///   Values that a shard must drop are returned from the closure and dropped afterwards.
-/// - Closures do not use the cell again. Builds with debug assertions check this.
+/// - Closures do not use the cell again, except that closures passed to [`TurnCell::read`] may read. Builds with debug
+///   assertions check this.
 ///
-/// Code that accesses the shard by [`TurnCell::as_ptr`] must maintain the invariant itself, and documents how it does
+/// Code that accesses the value by [`TurnCell::as_ptr`] must maintain the invariant itself, and documents how it does
 /// so.
-pub(super) struct TurnCell<S>(*mut S);
+pub(super) struct TurnCell<S>(NonNull<S>);
 
 impl<S> Clone for TurnCell<S> {
     #[inline(always)]
@@ -26,31 +30,43 @@ impl<S> Clone for TurnCell<S> {
 impl<S> Copy for TurnCell<S> {}
 
 impl<S> TurnCell<S> {
-    /// Creates the cell of a shard.
+    /// Creates the cell of a value.
     ///
     /// # Safety
-    /// While the cell or a copy of it is used, the shard must exist, only this thread may use it, and the only
-    /// references to it must be those of [`TurnCell::with`].
+    /// While the cell or a copy of it is used, the value must exist, only this thread may use it, and the only
+    /// references to it must be those of [`TurnCell::with`] and [`TurnCell::read`].
     #[inline(always)]
-    pub(super) unsafe fn new(shard: *mut S) -> TurnCell<S> {
-        TurnCell(shard)
+    pub(super) unsafe fn new(value: *mut S) -> TurnCell<S> {
+        // SAFETY: the value exists, so its address is not null.
+        TurnCell(unsafe { NonNull::new_unchecked(value) })
     }
 
-    /// Lends the shard to a closure that runs no foreign code.
+    /// Lends the value to a closure that runs no foreign code.
     #[inline(always)]
     pub(super) fn with<T>(self, act: impl FnOnce(&mut S) -> T) -> T {
         #[cfg(debug_assertions)]
-        let _lent = checked::LentGuard::new(self.0.cast());
-        // SAFETY: the caller of `new` has guaranteed that the shard exists and that only this thread uses it. There is
-        // no other reference: references are created only here, and the closure neither uses the cell nor runs code
-        // that could.
-        act(unsafe { &mut *self.0 })
+        let _lent = checked::LentGuard::new(self.0.as_ptr().cast(), true);
+        // SAFETY: the caller of `new` has guaranteed that the value exists and that only this thread uses it. There is
+        // no other reference: references are created only here and in `read`, and the closure neither uses the cell nor
+        // runs code that could.
+        act(unsafe { &mut *self.0.as_ptr() })
     }
 
-    /// Returns the pointer to the shard.
+    /// Lends the value for reading to a closure that runs no foreign code which could use the cell.
+    #[inline(always)]
+    pub(super) fn read<T>(self, act: impl FnOnce(&S) -> T) -> T {
+        #[cfg(debug_assertions)]
+        let _lent = checked::LentGuard::new(self.0.as_ptr().cast(), false);
+        // SAFETY: the caller of `new` has guaranteed that the value exists and that only this thread uses it. There is
+        // no reference for changes: such references are created only in `with`, whose closures do not use the cell, and
+        // the closure does not change the value.
+        act(unsafe { &*self.0.as_ptr() })
+    }
+
+    /// Returns the pointer to the value.
     #[inline(always)]
     pub(super) fn as_ptr(self) -> *mut S {
-        self.0
+        self.0.as_ptr()
     }
 }
 
@@ -59,17 +75,20 @@ mod checked {
     use std::cell::Cell;
 
     thread_local! {
-        /// The shard that `TurnCell::with` currently lends on this thread.
-        static LENT: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
+        /// The value that a `TurnCell` lent last on this thread and lends still, and whether for changes.
+        static LENT: Cell<(*const (), bool)> = const { Cell::new((std::ptr::null(), false)) };
     }
 
-    /// A guard that prevents the shard from being lent again.
-    pub(super) struct LentGuard(*const ());
+    /// A guard that prevents the value from being lent again, except for reading beside reading.
+    pub(super) struct LentGuard((*const (), bool));
 
     impl LentGuard {
-        pub(super) fn new(shard: *const ()) -> LentGuard {
-            let before = LENT.replace(shard);
-            debug_assert!(before != shard, "a shard is lent once at a time");
+        pub(super) fn new(value: *const (), changes: bool) -> LentGuard {
+            let before = LENT.replace((value, changes));
+            debug_assert!(
+                before.0 != value || !before.1 && !changes,
+                "a value is lent for changes once at a time"
+            );
             LentGuard(before)
         }
     }

@@ -15,7 +15,6 @@ use crate::edge::weigh::Weigh;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 use std::task::Waker;
 
 /// The bit *aborted*. Once it is set, it is never cleared, and no end may change the word any more.
@@ -149,17 +148,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     fn publish_and_wake(&self, mut found: u64, count: u64) -> Result<Option<Waker>, UnsettledTail> {
         while found & ABORTED == 0 {
             let to = word(position(found) + count);
-            match self
-                .tail
-                .compare_exchange(found, to, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => {
-                    return Ok(match found & WAITS {
-                        0 => None,
-                        // SAFETY: this thread has just cleared *waits* with an acquire operation.
-                        _ => unsafe { self.receiver.take() },
-                    });
-                }
+            match change(&self.tail, &self.receiver, found, to) {
+                Ok(waker) => return Ok(waker),
                 Err(now) => found = now,
             }
         }
@@ -190,15 +180,9 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     fn advance_and_wake(&self, mut found: u64, count: u64) -> Result<(), IsAborted> {
         while found & ABORTED == 0 {
             let to = word(position(found) + count);
-            match self
-                .head
-                .compare_exchange(found, to, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => {
-                    if found & WAITS != 0 {
-                        // SAFETY: this thread has just cleared *waits* with an acquire operation.
-                        unsafe { self.sender.wake() };
-                    }
+            match change(&self.head, &self.sender, found, to) {
+                Ok(waker) => {
+                    waker.into_iter().for_each(Waker::wake);
                     return Ok(());
                 }
                 Err(now) => found = now,
@@ -247,19 +231,9 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     pub(in crate::edge) fn close(&self) {
         let mut found = self.tail.load(Ordering::Relaxed);
         while found & (ABORTED | CLOSED) == 0 {
-            match self.tail.compare_exchange(
-                found,
-                found & !WAITS | CLOSED,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => {
-                    if found & WAITS != 0 {
-                        // SAFETY: this thread has just cleared *waits* with an acquire operation.
-                        unsafe { self.receiver.wake() };
-                    }
-                    return;
-                }
+            let to = found & !WAITS | CLOSED;
+            match change(&self.tail, &self.receiver, found, to) {
+                Ok(waker) => return waker.into_iter().for_each(Waker::wake),
                 Err(now) => found = now,
             }
         }
@@ -271,31 +245,23 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     pub(super) fn settle(&self, tail: u64) -> Vec<T> {
         debug_assert_ne!(tail & ABORTED, 0, "then the tail stays as it is");
         let mut found = self.head.load(Ordering::Acquire);
-        loop {
+        let waker = loop {
             let over = tail & CLOSED != 0 && position(found) == position(tail);
             if over || found & ABORTED != 0 {
                 return Vec::new();
             }
-            match self.head.compare_exchange(
-                found,
-                found & !WAITS | ABORTED,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => break,
+            match change(&self.head, &self.sender, found, found & !WAITS | ABORTED) {
+                Ok(waker) => break waker,
                 Err(now) => found = now,
             }
-        }
-        if found & WAITS != 0 {
-            // SAFETY: this thread has just cleared *waits* with an acquire operation.
-            unsafe { self.sender.wake() };
-        }
+        };
+        waker.into_iter().for_each(Waker::wake);
         let slots = self.slots.view();
         let buffered: Vec<T> = (position(found)..position(tail))
             .map(|at| {
                 // SAFETY: both words are aborted and do not change any more, so no thread writes to the cells between
                 // them. This thread has set the head's bit, so only it takes their messages.
-                unsafe { own(slots.copy(self.cell(at))) }
+                unsafe { slots.copy(self.cell(at)).assume_init() }
             })
             .collect();
         if !W::ALL_ONE && self.statistics {
@@ -331,7 +297,8 @@ impl<T: Send, W: Weigh<T>> Abort for RingEdge<T, W> {
         if found & (ABORTED | WAITS) == WAITS {
             // SAFETY: *waits* was set and stays set in an aborted tail, so no other thread takes the waker: only the
             // thread that has aborted the tail does, which is this one.
-            unsafe { self.receiver.wake() };
+            let waker = unsafe { self.receiver.take() };
+            waker.into_iter().for_each(Waker::wake);
         }
         // Dropping messages runs foreign code, which may panic, so it comes last.
         drop(buffered);
@@ -402,6 +369,22 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
     }
 }
 
+/// Changes the word from `from` to `to`. If that clears *waits*, returns the waker that was parked; the caller must call
+/// it. If the word is not `from`, returns its value as an error.
+fn change(
+    word: &AtomicU64,
+    parked: &ParkedWaker,
+    from: u64,
+    to: u64,
+) -> Result<Option<Waker>, u64> {
+    word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)?;
+    Ok(match from & !to & WAITS {
+        0 => None,
+        // SAFETY: this thread has just cleared *waits* with an acquire operation.
+        _ => unsafe { parked.take() },
+    })
+}
+
 /// Stores a waker and sets *waits*, if the word is still `seen`.
 ///
 /// # Safety
@@ -435,15 +418,4 @@ unsafe fn await_change(
     // SAFETY: *waits* was not set, so no other thread can take the waker.
     unsafe { parked.take_back() };
     WakerRegistration::Over
-}
-
-/// Turns a bitwise copy of a message into the message itself.
-///
-/// # Safety
-/// The copy is of a published message, which the caller owns by the words of the ring. No other copy is used as the
-/// message.
-#[inline]
-pub(super) unsafe fn own<T>(copy: MaybeUninit<T>) -> T {
-    // SAFETY: a message was written to the cell before its position was published.
-    unsafe { copy.assume_init() }
 }

@@ -5,7 +5,7 @@
 #![allow(unsafe_code, reason = "jobs of the model are addresses")]
 
 use super::ReadyQueue;
-use super::tests::{jobs, numbers};
+use super::tests::{handle, jobs, numbers};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -36,7 +36,7 @@ fn every_job_is_taken_once(count: usize, times: usize) {
         };
         let mut taken = Vec::new();
         for (number, job) in jobs.iter().enumerate() {
-            woken.0.push(job.into());
+            woken.0.push(handle(job.into()));
             if number == count / 2 {
                 taken.extend(woken.0.pop().map(|job| job.addr()));
             }

@@ -1,18 +1,20 @@
 //! Unit tests of the queue: order, growth, and stealing.
 #![allow(unsafe_code, reason = "jobs of the test are addresses")]
 
-use crate::fork_join::job::Job;
-use crate::fork_join::worker::Worker;
+use crate::fork_join::job::{Job, JobHandle};
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
 /// Jobs that are never run, in the order of their addresses.
 pub(super) fn jobs(count: usize) -> Box<[Job]> {
-    unsafe fn never(_: NonNull<Job>, _: &Worker) {
-        unreachable!("these jobs are only passed on")
-    }
-    // SAFETY: no worker finds and runs these jobs.
-    (0..count).map(|_| unsafe { Job::new(never) }).collect()
+    let never = || Job::new(|_, _| unreachable!("these jobs are only passed on"));
+    (0..count).map(|_| never()).collect()
+}
+
+/// Returns a handle of a job at this address.
+pub(super) fn handle(job: NonNull<Job>) -> JobHandle {
+    // SAFETY: the handle is only passed on; no worker runs the job.
+    unsafe { JobHandle::new(job) }
 }
 
 pub(super) fn numbers(jobs: &[Job]) -> Vec<NonZeroUsize> {
@@ -22,7 +24,7 @@ pub(super) fn numbers(jobs: &[Job]) -> Vec<NonZeroUsize> {
 #[cfg(not(loom))]
 mod alone {
     use super::super::ReadyQueue;
-    use super::{jobs, numbers};
+    use super::{handle, jobs, numbers};
     use std::collections::VecDeque;
     use std::ptr::NonNull;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +41,8 @@ mod alone {
             let woken = ReadyQueue::new();
             let mut model = VecDeque::new();
             let job = |number: usize| {
-                NonNull::from(&jobs[0]).map_addr(|address| address.saturating_add(number))
+                let job = NonNull::from(&jobs[0]);
+                handle(job.map_addr(|address| address.saturating_add(number)))
             };
             for (step, count) in steps {
                 match step {
@@ -85,8 +88,8 @@ mod alone {
                         let own = ReadyQueue::new();
                         let mut taken = Vec::new();
                         while !over.load(Ordering::Acquire) || !shared.0.is_empty() {
-                            taken.extend(shared.0.steal(1, &own).map(NonNull::addr));
-                            taken.extend(std::iter::from_fn(|| own.pop()).map(NonNull::addr));
+                            taken.extend(shared.0.steal(1, &own).map(|job| job.addr()));
+                            taken.extend(std::iter::from_fn(|| own.pop()).map(|job| job.addr()));
                         }
                         taken
                     })
@@ -94,12 +97,12 @@ mod alone {
                 .collect();
             let mut taken = Vec::new();
             for (number, job) in jobs.iter().enumerate() {
-                shared.0.push(job.into());
+                shared.0.push(handle(job.into()));
                 if number % 3 == 0 {
-                    taken.extend(shared.0.pop().map(NonNull::addr));
+                    taken.extend(shared.0.pop().map(|job| job.addr()));
                 }
             }
-            taken.extend(std::iter::from_fn(|| shared.0.pop()).map(NonNull::addr));
+            taken.extend(std::iter::from_fn(|| shared.0.pop()).map(|job| job.addr()));
             over.store(true, Ordering::Release);
             for thief in thieves {
                 taken.extend(thief.join().expect("the thief does not panic"));

@@ -2,13 +2,11 @@
 //!
 //! Halves that were woken on this worker come first, then jobs queued from outside the pool, then offers of other
 //! workers, and last halves that were woken on other workers.
-#![allow(unsafe_code, reason = "jobs that are found are run by their address")]
 
-use super::super::job::Job;
+use super::super::job::JobHandle;
 use super::super::latch::Latch;
 use super::{ASKED, Worker};
 use std::hint;
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -41,8 +39,7 @@ impl Worker {
     /// Runs all available jobs.
     pub(in crate::fork_join) fn clear(&self) {
         while let Some(job) = self.find(false) {
-            // SAFETY: `find` has removed the job from its queue or mailbox, so only this worker has it.
-            unsafe { Job::run(job, self) };
+            job.run(self);
         }
     }
 
@@ -102,26 +99,19 @@ impl Worker {
 
     /// Queues a half that no longer waits: as the next half of this worker if a job is ending, otherwise in the queue
     /// of woken halves.
-    ///
-    /// # Safety
-    /// As for [`Registry::enqueue`](super::Registry::enqueue).
-    pub(in crate::fork_join) unsafe fn enqueue_next(&self, job: NonNull<Job>) {
+    pub(in crate::fork_join) fn enqueue_next(&self, job: JobHandle) {
         let job = if self.ending.get() {
             self.next.replace(Some(job))
         } else {
             Some(job)
         };
         if let Some(job) = job {
-            // SAFETY: the job was given to `enqueue_next`, now or before, by a caller that holds it, and is in no queue.
-            unsafe { self.enqueue(job) };
+            self.enqueue(job);
         }
     }
 
     /// Queues a half behind the other halves that were woken here; any free worker may take it.
-    ///
-    /// # Safety
-    /// As for [`Registry::enqueue`](super::Registry::enqueue).
-    pub(in crate::fork_join) unsafe fn enqueue(&self, job: NonNull<Job>) {
+    pub(in crate::fork_join) fn enqueue(&self, job: JobHandle) {
         self.woken().push(job);
         if self.registry().workers.len() > 1 {
             self.registry().wake_one();
@@ -131,7 +121,7 @@ impl Worker {
     /// Finds a job here, in the queue of the pool, or at another worker. With `patiently`, halves woken at
     /// another worker stay there while that worker may have offers, or if there is only one half, which that
     /// worker may be about to run.
-    pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<NonNull<Job>> {
+    pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<JobHandle> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
         // Jobs from outside the pool must not wait forever behind halves woken here.
@@ -143,7 +133,7 @@ impl Worker {
         self.find_here().or_else(|| self.find_elsewhere(patiently))
     }
 
-    fn find_here(&self) -> Option<NonNull<Job>> {
+    fn find_here(&self) -> Option<JobHandle> {
         if let Some(job) = self.next.take() {
             if self.streak.get() < STREAK {
                 self.streak.set(self.streak.get() + 1);
@@ -155,7 +145,7 @@ impl Worker {
         self.woken().pop()
     }
 
-    fn find_elsewhere(&self, patiently: bool) -> Option<NonNull<Job>> {
+    fn find_elsewhere(&self, patiently: bool) -> Option<JobHandle> {
         let registry = self.registry();
         if let Some(job) = registry.dequeue(self.woken()) {
             return Some(job);
@@ -170,7 +160,7 @@ impl Worker {
     }
 
     /// Moves some of the woken halves of another worker to this worker, and returns the first of them.
-    fn steal_from(&self, other: &Worker, patiently: bool) -> Option<NonNull<Job>> {
+    fn steal_from(&self, other: &Worker, patiently: bool) -> Option<JobHandle> {
         let offers = &other.public.offers;
         if patiently && offers.load(Ordering::Relaxed) {
             return None;
@@ -204,8 +194,7 @@ impl Worker {
                     // There may be more jobs, so each worker that finds one wakes the next worker.
                     self.registry().wake_one();
                 }
-                // SAFETY: `find` has removed the job from its queue or mailbox, so only this worker has it.
-                unsafe { Job::run(job, self) };
+                job.run(self);
                 looked = 0;
                 continue;
             }
@@ -225,8 +214,7 @@ impl Worker {
         }
         // The caller may continue with long work, so other workers get the next half.
         if let Some(job) = self.next.take() {
-            // SAFETY: `take` has removed the job from `next`, and it is in no other queue.
-            unsafe { self.enqueue(job) };
+            self.enqueue(job);
         }
     }
 

@@ -118,17 +118,10 @@ fn write_section<M: Message>(
     for (window, buffer) in cargo.windows.drain(..) {
         to.push(WINDOW);
         to.extend_from_slice(&window.to_le_bytes());
-        let (at, mut count, mut failed) = (begin_count(to), 0, None);
-        buffer.for_each_chunk(|begin, end| {
-            // SAFETY: `for_each_chunk` passes pointers to the first event of a chunk and to the end of its last event.
-            match unsafe { (wire.write_events)(begin, end, to) } {
-                Ok(events) => count += events,
-                Err(error) => failed = Some(error),
-            }
-        });
-        write_count(at, count, to);
+        let at = begin_count(to);
+        let written = (wire.write_events)(&buffer, to);
         back.spent.push(buffer.into_cleared());
-        failed.map_or(Ok(()), |error| Err(unwritten(error)))?;
+        write_count(at, written.map_err(unwritten)?, to);
     }
     if !cargo.far.is_empty() {
         to.push(FAR);
@@ -304,8 +297,7 @@ mod tests {
             let mut seqs = Vec::new();
             for (window, buffer) in &read(batch).unwrap().windows {
                 assert_eq!(*window, 7);
-                // SAFETY: `for_each` passes pointers to events that the buffer holds.
-                buffer.for_each(|event| seqs.push(unsafe { (*event).label.seq }));
+                buffer.for_each(|event| seqs.push(event.label().seq));
             }
             assert!(seqs.into_iter().eq(0..count));
         }

@@ -5,33 +5,54 @@
 
 use super::Actors;
 use crate::contract::{Message, Reason};
-use crate::virtual_time::form::{Form, Slot};
+use crate::virtual_time::form::Form;
 use crate::virtual_time::header::State;
-use crate::virtual_time::shard::Shard;
-use crate::virtual_time::shard::ShardCell;
-use std::alloc::{Layout, dealloc};
+use crate::virtual_time::shard::{Shard, ShardCell};
+use crate::virtual_time::slot::{Origin, Slot, SlotPtr};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
-#[cfg(feature = "serde")]
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// The actors of one type that share pages.
 pub(super) struct SharedPages<M, F> {
-    /// The number of the population on this shard.
+    /// The number of the population on its shard.
     number: u32,
+    shard: ShardCell<M>,
     _form: PhantomData<fn(M, F)>,
 }
 
 impl<M, F: Form<M>> SharedPages<M, F> {
-    pub(super) fn new(number: u32) -> SharedPages<M, F> {
+    pub(super) fn new(number: u32, shard: ShardCell<M>) -> SharedPages<M, F> {
         SharedPages {
             number,
+            shard,
             _form: PhantomData,
         }
     }
+}
 
-    /// Returns the layout of `count` actors that were spawned together.
-    pub(super) fn layout(count: usize) -> Layout {
-        Layout::array::<Slot<M, F>>(count).expect("half a page of actors fits into memory")
+/// Returns the layout of `count` actors that were spawned together.
+fn layout<M, F: Form<M>>(count: usize) -> Layout {
+    Layout::array::<Slot<M, F>>(count).expect("half a page of actors fits into memory")
+}
+
+/// Allocates the slots of `count` actors that are spawned together.
+pub(super) fn settle<M, F: Form<M>>(form: &Arc<F>, count: usize, birth_time: u64) -> NonNull<u8> {
+    let layout = layout::<M, F>(count);
+    // SAFETY: a slot has a header, so the layout's size is not zero. A header of zeroes means an actor that has not
+    // begun, and each such slot gets its origin.
+    unsafe {
+        let Some(start) = NonNull::new(alloc_zeroed(layout)) else {
+            handle_alloc_error(layout);
+        };
+        let slots = start.cast::<Slot<M, F>>().as_ptr();
+        for index in 0..count {
+            let form = Arc::clone(form);
+            let slot = SlotPtr::new(slots.add(index));
+            slot.origin().write(Origin { form, birth_time });
+        }
+        start
     }
 }
 
@@ -39,66 +60,65 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
     type Form = F;
 
     #[inline(always)]
-    unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>> {
-        // SAFETY: the caller guarantees that the shard is not borrowed. If the population matches, the slots have this
-        // type, and the index is below their number.
-        unsafe {
-            let place = (*shard).places.shared_slot(actor)?;
-            let mine = place.population == self.number;
-            let slots = place.slots.cast::<Slot<M, F>>().as_ptr();
-            mine.then(|| slots.add(place.index as usize))
+    fn shard(&self) -> ShardCell<M> {
+        self.shard
+    }
+
+    /// The table of the shard knows only actors of the shard, and [`slot`](Self::slot) compares the population.
+    fn has(&self, _: u32) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn slot(&self, actor: u32) -> Option<SlotPtr<M, F>> {
+        let place = self.shard.read(|shard| shard.places.shared_slot(actor))?;
+        if place.population != self.number {
+            return None;
         }
+        let slots = place.slots.cast::<Slot<M, F>>().as_ptr();
+        // SAFETY: the population matches, so `settle` has made the slots for this form, and the index is below their
+        // number.
+        Some(unsafe { SlotPtr::new(slots.wrapping_add(place.index as usize)) })
     }
 
-    unsafe fn birth_time(&self, slot: *mut Slot<M, F>) -> u64 {
-        // SAFETY: the caller guarantees that the actor has not begun, so its slot holds an origin.
-        unsafe { (*Slot::origin(slot)).birth_time }
+    fn index(&self, actor: u32) -> u32 {
+        let place = self.shard.read(|shard| shard.places.shared_slot(actor));
+        place.map_or(0, |place| place.index)
     }
 
-    unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {
-        // SAFETY: the actor is `Fresh`, so its slot holds an origin. The origin stays in place while the actor is
-        // created, and is moved out before the actor's state replaces it.
-        unsafe {
-            let place = (*shard).places.shared_slot(actor);
-            let index = place.map_or(0, |place| place.index);
-            let origin = Slot::origin(slot);
-            let made = (*origin).form.make(ShardCell::new(shard), index);
-            let origin = origin.read();
-            Slot::begin(slot, made);
-            drop(origin);
-        }
+    unsafe fn origin<'a>(&'a self, slot: SlotPtr<M, F>) -> (&'a Arc<F>, u64) {
+        // SAFETY: the caller guarantees that the actor has not begun, so its slot holds an origin, which stays there
+        // during `'a`.
+        let origin = unsafe { &*slot.origin() };
+        (&origin.form, origin.birth_time)
     }
 
-    #[cfg(feature = "serde")]
-    unsafe fn form(&self, slot: *mut Slot<M, F>) -> Arc<F> {
-        // SAFETY: the actor is `Fresh`, so its slot holds an origin.
-        unsafe { Arc::clone(&(*Slot::origin(slot)).form) }
+    unsafe fn take_origin(slot: SlotPtr<M, F>) -> Option<Origin<F>> {
+        // SAFETY: the caller guarantees that the actor had not begun, so its slot holds an origin, which is moved out
+        // once.
+        Some(unsafe { slot.origin().read() })
     }
 
-    unsafe fn unmake(&self, slot: *mut Slot<M, F>) {
-        // SAFETY: the slot still holds its origin, which is dropped only once, because the state is now `Ended`.
-        unsafe { Slot::origin(slot).drop_in_place() }
-    }
-
-    unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32) {
+    unsafe fn clear_all(&self, actor: u32) {
+        let place = self.shard.read(|shard| shard.places.shared_slot(actor));
+        let Some(place) = place else {
+            return;
+        };
+        let slots = place.slots.cast::<Slot<M, F>>().as_ptr();
         // SAFETY: the actors of this spawn are adjacent to this one, and nothing uses them any more. Their memory was
-        // allocated with this layout.
+        // allocated with this layout. Each origin is taken once, because the state is changed before.
         unsafe {
-            let Some(place) = (*shard).places.shared_slot(actor) else {
-                return;
-            };
-            let slots = place.slots.cast::<Slot<M, F>>().as_ptr();
             for index in 0..place.count {
-                let slot = slots.add(index);
+                let slot = SlotPtr::new(slots.add(index));
                 let actor = actor - place.index + index as u32;
-                if (*slot).header.state == State::Fresh {
-                    (*slot).header.end(Reason::Stopped);
-                    Shard::at_end(ShardCell::new(shard), actor, || self.unmake(slot));
+                if slot.state() == State::Fresh {
+                    slot.header().with(|header| header.end(Reason::Stopped));
+                    Shard::at_end(self.shard, actor, || drop(Self::take_origin(slot)));
                 } else {
-                    Slot::clear(slot, shard, actor);
+                    slot.clear(self.shard, actor);
                 }
             }
-            dealloc(slots.cast(), Self::layout(place.count));
+            dealloc(slots.cast(), layout::<M, F>(place.count));
         }
     }
 }

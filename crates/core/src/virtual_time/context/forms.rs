@@ -108,10 +108,8 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
     }
 
     #[cfg(feature = "serde")]
-    unsafe fn state(actor: *const ()) -> Option<serde_json::Value> {
-        // SAFETY: the pointer leads to an actor of this form, of type `A`, and nothing changes the actor during the
-        // call.
-        unsafe { (*actor.cast::<A>()).state() }
+    fn state(actor: &A) -> Option<serde_json::Value> {
+        actor.state()
     }
 
     fn finish(actor: &mut A, shard: ShardCell<M>) {
@@ -198,14 +196,14 @@ where
                 break;
             }
         }
-        if shard.with(|shard| !shard.turn.arrival.is_null()) {
+        if shard.with(|shard| shard.turn.arrival.is_some()) {
             stash_arrival(shard);
         }
         Flow::Continue
     }
 
     #[cfg(feature = "serde")]
-    unsafe fn state(_: *const ()) -> Option<serde_json::Value> {
+    fn state(_: &B) -> Option<serde_json::Value> {
         None
     }
 

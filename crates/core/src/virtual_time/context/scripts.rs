@@ -125,7 +125,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         message: MessageDelivery<M>,
     ) -> Flow {
         if !matches!(actor.until, Until::Event) || shard.with(Shard::has_stashed_events) {
-            shard.with(|shard| shard.turn.arrival = message.into_ptr());
+            shard.with(|shard| shard.turn.arrival = Some(message.into_unread()));
             return Self::handle(actor, shard);
         }
         let context = &mut VirtualContext::new(ForEvent(shard));
@@ -138,7 +138,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
     }
 
     #[cfg(feature = "serde")]
-    unsafe fn state(_: *const ()) -> Option<serde_json::Value> {
+    fn state(_: &ScriptActor<S>) -> Option<serde_json::Value> {
         None
     }
 

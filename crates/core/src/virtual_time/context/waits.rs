@@ -3,7 +3,6 @@
 use super::{ForBody, ShardAccess, VirtualContext};
 use crate::contract::{Context, Envelope, Event, LibraryWait, Message, WaitReason};
 use crate::virtual_time::actors::count_message;
-use crate::virtual_time::delivery::MessageDelivery;
 use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::shard::ShardCell;
@@ -90,13 +89,9 @@ impl<M: Message> Future for Receive<M> {
 /// Returns the next message of the same sender, receiver and instant as the message being handled.
 #[inline(always)]
 fn take_of_row<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
-    let event = shard.with(Shard::next_of_row)?;
-    // SAFETY: the event has not been moved out, and its memory is valid. No reference to the shard is held while code
-    // of the message type runs.
-    unsafe {
-        count_message(shard.as_ptr(), event);
-        Some(MessageDelivery::new(event).take())
-    }
+    let message = shard.with(Shard::next_of_row)?;
+    count_message(shard, &message);
+    Some(message.take())
 }
 
 /// Returns the first stashed event, or the current event if none is stashed.

@@ -3,17 +3,20 @@
 
 use super::AnyPopulation;
 use crate::contract::Message;
-use crate::virtual_time::header::Header;
+use crate::virtual_time::header::HeaderCell;
 use crate::virtual_time::population::Population;
-use crate::virtual_time::shard::Shard;
+use crate::virtual_time::shard::ShardCell;
 use crate::virtual_time::slab::Slab;
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 
 /// The number of cached actors outside the group.
 const MOST: usize = 8;
 
-/// A population of the shard.
-type PopulationPointer<M> = NonNull<dyn Population<M, Shard<M>>>;
+/// A population of the shard. It does not move until the shard removes actors.
+type PopulationPointer<M> = NonNull<dyn Population<M>>;
+
+/// The population of an actor, and the actor's header if it is cached.
+type CachedPlace<M> = (PopulationPointer<M>, Option<HeaderCell>);
 
 /// A cache of actors of one shard, valid until the shard removes actors.
 pub(super) struct ActorCache<M: Message> {
@@ -27,7 +30,7 @@ pub(super) struct ActorCache<M: Message> {
 /// The location of an actor.
 struct CachedActor<M: Message> {
     addr: u32,
-    slot: *mut Header,
+    header: Option<HeaderCell>,
     population: PopulationPointer<M>,
 }
 
@@ -40,45 +43,40 @@ impl<M: Message> ActorCache<M> {
         }
     }
 
-    /// Returns the population of a cached actor, and its slot, or null if the slot is not cached.
+    /// Returns the population of a cached actor, and its header, if that is cached.
     #[inline(always)]
-    pub(super) fn get(&self, addr: u32) -> Option<(PopulationPointer<M>, *mut Header)> {
+    pub(super) fn get(&self, addr: u32) -> Option<CachedPlace<M>> {
         let (first, count) = self.group;
         if addr.wrapping_sub(first) < count {
-            return Some((self.population?, null_mut()));
+            return Some((self.population?, None));
         }
         let place = self.actors[place(addr)].as_ref()?;
-        (place.addr == addr).then_some((place.population, place.slot))
+        (place.addr == addr).then_some((place.population, place.header))
     }
 
-    /// Looks up an actor that is not cached, and caches it. Returns `None` if the shard has no such actor.
-    ///
-    /// # Safety
-    /// `populations` are those of the shard. The shard is valid, and no reference to it is held.
+    /// Looks up an actor that is not cached, and caches it. Returns `None` if the shard has no such actor. `populations`
+    /// are those of the shard.
     #[inline(never)]
-    pub(super) unsafe fn find(
+    pub(super) fn find(
         &mut self,
-        shard: *mut Shard<M>,
+        shard: ShardCell<M>,
         populations: &Slab<AnyPopulation<M>>,
         addr: u32,
-    ) -> Option<(PopulationPointer<M>, *mut Header)> {
-        // SAFETY: the shard is valid and no reference to it is held. A population does not move until the shard removes
-        // actors, which clears the cache.
-        unsafe {
-            let population = populations.get((*shard).places.population(addr)?)?;
-            let its = PopulationPointer::from(&**population);
-            if let Some(group) = (*shard).places.group(addr) {
-                (self.group, self.population) = (group, Some(its));
-                return Some((its, null_mut()));
-            }
-            let slot = population.header(shard, addr);
-            self.actors[place(addr)] = Some(CachedActor {
-                addr,
-                slot,
-                population: its,
-            });
-            Some((its, slot))
+    ) -> Option<CachedPlace<M>> {
+        let number = shard.read(|shard| shard.places.population(addr))?;
+        let population = populations.get(number)?;
+        let its = PopulationPointer::from(&**population);
+        if let Some(group) = shard.read(|shard| shard.places.group(addr)) {
+            (self.group, self.population) = (group, Some(its));
+            return Some((its, None));
         }
+        let header = population.header(addr);
+        self.actors[place(addr)] = Some(CachedActor {
+            addr,
+            header,
+            population: its,
+        });
+        Some((its, header))
     }
 }
 

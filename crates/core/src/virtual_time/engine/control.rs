@@ -11,8 +11,7 @@ use crate::virtual_time::multicast::Sharing;
 use crate::virtual_time::outbox::{ShardBatch, next_pending};
 use crate::virtual_time::pause::{Before, Never, Pause};
 use crate::virtual_time::population::{ActorView, Blueprint};
-use crate::virtual_time::shard::{LoggedEvent, ROOT, Shard};
-use crate::virtual_time::stored_event::StoredEvent;
+use crate::virtual_time::shard::{LoggedEvent, ROOT, Shard, ShardCell};
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::{Common, Kinds, SnapshotError};
 use std::mem::ManuallyDrop;
@@ -30,6 +29,9 @@ impl<M: Message> PausableShard<M> {
     /// Creates a shard without actors.
     pub(super) fn empty(config: &Config, index: usize) -> PausableShard<M> {
         let shard = Box::into_raw(Shard::new(config, index));
+        // SAFETY: the shard exists until this value is dropped, after everything that uses the cell. Only the thread that
+        // borrows this value uses it.
+        let shard = unsafe { ShardCell::new(shard) };
         PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())))
     }
 
@@ -71,8 +73,7 @@ impl<M: Message> PausableShard<M> {
 
     /// Calls `act` with this shard as the one that runs on this thread.
     pub(super) fn as_running<T>(&mut self, act: impl FnOnce(&mut Engine<M>) -> T) -> T {
-        // SAFETY: `self` owns the shard and is borrowed exclusively during the call.
-        let running = unsafe { Running::new(self.0.shard) };
+        let running = Running::new(self.0.shard);
         let done = act(&mut self.0);
         drop(running);
         done
@@ -213,12 +214,12 @@ impl<M: Message> PausableShard<M> {
     }
 
     /// Returns a view of an actor, valid until the shard is used again.
-    pub(in super::super) fn look(&mut self, who: Addr) -> Option<ActorView> {
+    pub(in super::super) fn look(&mut self, who: Addr) -> Option<ActorView<'_>> {
         let engine = &mut *self.0;
         let number = engine.shard().places.population(who.as_u32())?;
         let population = engine.populations.get(number)?;
-        // SAFETY: no reference to the shard is held, and no actor runs.
-        unsafe { population.look(engine.shard, who.as_u32()) }
+        // SAFETY: no actor runs or ends while this value is borrowed.
+        unsafe { population.look(who.as_u32()) }
     }
 
     /// Returns an actor's name, if this shard knows it.
@@ -262,7 +263,7 @@ impl<M: Message> Drop for PausableShard<M> {
         // SAFETY: neither the engine nor the shard is used again.
         unsafe {
             ManuallyDrop::drop(&mut self.0);
-            drop(Box::from_raw(shard));
+            drop(Box::from_raw(shard.as_ptr()));
         }
     }
 }
@@ -271,19 +272,15 @@ impl<M: Message> Engine<M> {
     /// Takes the events after the pause out of the next window.
     #[cold]
     pub(super) fn set_aside<P: Pause>(&mut self, pause: &P) {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The events are not part of
-        // it.
-        let shard = unsafe { &mut *self.shard };
-        let base = shard.window.base;
-        // SAFETY: the events of the window have not been moved out.
-        let label = |event: *mut StoredEvent<M>| unsafe { (*event).label };
+        let base = self.shard().window.base;
+        let mut pending = Vec::new();
         let time = |label: &Label| base + label.offset() as u64;
         let also = pause.also().and_then(|who| {
             let events = self
                 .order
                 .events()
                 .iter()
-                .map(|&event| (label(event), event));
+                .map(|event| (*event.label(), *event));
             let first =
                 events.filter(|(label, _)| label.to == who && time(label) == pause.before());
             // If the actor has several such events, the earliest one is returned.
@@ -291,16 +288,15 @@ impl<M: Message> Engine<M> {
         });
         let also = also.map(|(_, event)| event);
         self.order.retain(|event| {
-            let time = time(&label(event));
+            let time = time(event.label());
             let stays = time < pause.before() || also == Some(event);
             if !stays {
-                // SAFETY: the event is moved out once, because `order` does not retain it.
-                shard
-                    .pending
-                    .push(unsafe { StoredEvent::read(event, time) });
+                // SAFETY: the event has not been moved out, and is moved out once, because `order` does not retain it.
+                pending.push(unsafe { event.read(time) });
             }
             stays
         });
+        self.shard().pending.append(&mut pending);
     }
 
     /// Returns the time of the first matching event, as far as this shard knows; O(pending).

@@ -17,7 +17,7 @@ impl<M: Message> Engine<M> {
                     .places
                     .owns(label.first.wrapping_add(receivers.start))
                 {
-                    bodies.send(label, receivers, self.cell());
+                    bodies.send(label, receivers, self.shard);
                 }
             }
         }
@@ -28,7 +28,7 @@ impl<M: Message> Engine<M> {
     #[cold]
     pub(super) fn send_all(&mut self) {
         for Multicast { label, bodies } in std::mem::take(&mut self.shard().multicasts) {
-            bodies.send(label, 0..label.count, self.cell());
+            bodies.send(label, 0..label.count, self.shard);
         }
     }
 }

@@ -38,58 +38,7 @@ impl<M: Message> Engine<M> {
         let over = self.over;
         self.shard().end_run(over);
         let mut totals = Vec::new();
-        let mut waiting = Vec::new();
-        let shard = self.shard;
-        // SAFETY: no reference to the shard is held while methods of populations or actors run.
-        unsafe {
-            let wanted = ((*shard).counters.live() as usize).min(Report::MOST_WAITING);
-            // All actors after the listed ones are polled, too, until one of them awaits a foreign future.
-            let asks_all = waker::was_ever_taken();
-            let mut asked = Vec::new();
-            for (actor, number) in (*shard).places.actors() {
-                if asked.len() == wanted && !config.per_actor && !asks_all {
-                    break;
-                }
-                let Some(population) = self.populations.get(number) else {
-                    continue;
-                };
-                let header = population.header(shard, actor);
-                if (asked.len() < wanted || asks_all) && (*header).state == State::Live {
-                    asked.push((actor, population));
-                }
-                if config.per_actor {
-                    totals.push((*shard).totals_of(actor, &*header));
-                }
-            }
-            // Polling an actor to find its reason must not change the report, because not every actor is polled.
-            let counters = Counters::new(M::KINDS.len());
-            let counters = std::mem::replace(&mut (*shard).counters, counters);
-            let mut has_foreign = false;
-            for (index, (actor, population)) in asked.into_iter().enumerate() {
-                if index >= wanted && has_foreign {
-                    break;
-                }
-                let header = population.header(shard, actor);
-                let (before, stashed) = (*header, (*shard).stash.len((*header).stashed));
-                let ask = AssertUnwindSafe(|| population.ask(shard, actor));
-                if catch_unwind(ask).is_err() {
-                    (*shard).turn.waiting = WaitReason::Other;
-                }
-                (*header).count_like(&before);
-                let is_foreign = (*shard).turn.waiting == WaitReason::Foreign;
-                has_foreign |= is_foreign;
-                if index < wanted || is_foreign {
-                    waiting.push(WaitingActor {
-                        who: Addr(actor),
-                        name: (*shard).places.name_of(actor),
-                        waiting: (*shard).turn.waiting,
-                        callee: None,
-                        stashed,
-                    });
-                }
-            }
-            (*shard).counters = counters;
-        }
+        let waiting = self.waiting(config.per_actor.then_some(&mut totals));
         // All shards know of a cancellation, but some may not know of a panic.
         if end != End::Halted || config.cancel.is_cancelled() {
             self.finish_actors();
@@ -110,35 +59,85 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Returns the totals of all actors, in the order of addresses.
-    pub(super) fn totals(&mut self) -> Vec<ActorTotals> {
-        let shard = self.shard;
-        let mut totals = Vec::new();
-        // SAFETY: no reference to the shard is held while methods of populations run.
-        unsafe {
-            for (actor, number) in (*shard).places.actors() {
-                if let Some(population) = self.populations.get(number) {
-                    let header = population.header(shard, actor);
-                    totals.push((*shard).totals_of(actor, &*header));
+    /// Lists the actors that wait, at most [`Report::MOST_WAITING`] and those that await foreign futures. Adds the totals
+    /// of all actors to `totals`.
+    fn waiting(&mut self, mut totals: Option<&mut Vec<ActorTotals>>) -> Vec<WaitingActor> {
+        let cell = self.shard;
+        // All actors after the listed ones are polled, too, until one of them awaits a foreign future.
+        let asks_all = waker::was_ever_taken();
+        let (wanted, asked) = cell.read(|shard| {
+            let wanted = (shard.counters.live() as usize).min(Report::MOST_WAITING);
+            let mut asked = Vec::new();
+            for (actor, number) in shard.places.actors() {
+                if asked.len() == wanted && totals.is_none() && !asks_all {
+                    break;
                 }
+                let population = self.populations.get(number);
+                let header = population.and_then(|population| population.header(actor));
+                let (Some(population), Some(header)) = (population, header) else {
+                    continue;
+                };
+                header.read(|head| {
+                    if (asked.len() < wanted || asks_all) && head.state == State::Live {
+                        asked.push((actor, population, header));
+                    }
+                    if let Some(totals) = &mut totals {
+                        totals.push(shard.totals_of(actor, head));
+                    }
+                });
+            }
+            (wanted, asked)
+        });
+        // Polling an actor to find its reason must not change the report, because not every actor is polled.
+        let counters = Counters::new(M::KINDS.len());
+        let counters = cell.with(|shard| std::mem::replace(&mut shard.counters, counters));
+        let mut waiting = Vec::new();
+        let mut has_foreign = false;
+        for (index, (actor, population, header)) in asked.into_iter().enumerate() {
+            if index >= wanted && has_foreign {
+                break;
+            }
+            let before = header.read(|header| *header);
+            let stashed = cell.read(|shard| shard.stash.len(before.stashed));
+            let ask = AssertUnwindSafe(|| population.ask(actor));
+            if catch_unwind(ask).is_err() {
+                cell.with(|shard| shard.turn.waiting = WaitReason::Other);
+            }
+            header.with(|header| header.count_like(&before));
+            let reason = cell.read(|shard| shard.turn.waiting);
+            let is_foreign = reason == WaitReason::Foreign;
+            has_foreign |= is_foreign;
+            if index < wanted || is_foreign {
+                waiting.push(WaitingActor {
+                    who: Addr(actor),
+                    name: cell.read(|shard| shard.places.name_of(actor)),
+                    waiting: reason,
+                    callee: None,
+                    stashed,
+                });
             }
         }
-        totals
+        cell.with(|shard| shard.counters = counters);
+        waiting
+    }
+
+    /// Returns the totals of all actors, in the order of addresses.
+    pub(super) fn totals(&self) -> Vec<ActorTotals> {
+        self.shard.read(|shard| {
+            let totals = shard.places.actors().filter_map(|(actor, number)| {
+                let header = self.populations.get(number)?.header(actor)?;
+                Some(header.read(|header| shard.totals_of(actor, header)))
+            });
+            totals.collect()
+        })
     }
 
     /// Calls `finish` of every living actor, in the order of addresses.
     fn finish_actors(&mut self) {
-        let shard = self.shard;
-        // SAFETY: no reference to the shard is held while methods of populations or actors run.
-        unsafe {
-            let actors: Vec<_> = (*shard).places.actors().collect();
-            for (actor, number) in actors {
-                let Some(population) = self.populations.get(number) else {
-                    continue;
-                };
-                Shard::at_end(ShardCell::new(shard), actor, || {
-                    population.finish(shard, actor)
-                });
+        let actors: Vec<_> = self.shard().places.actors().collect();
+        for (actor, number) in actors {
+            if let Some(population) = self.populations.get(number) {
+                Shard::at_end(self.shard, actor, || population.finish(actor));
             }
         }
     }
@@ -146,15 +145,14 @@ impl<M: Message> Engine<M> {
     /// Drops all bodies, and then all other values with foreign destructors, one by one, so that a panic in a
     /// destructor can be attributed to its owner.
     pub(super) fn clear(&mut self) {
-        let shard = self.cell();
+        let shard = self.shard;
         shard.with(Shard::leave);
         let spawns: Vec<_> = shard.with(|shard| shard.places.spawns().collect());
         for (first, number) in spawns {
             if let Some(population) = self.populations.get(number) {
                 Shard::at_end(shard, first, || {
-                    // SAFETY: the shard belongs to this engine, and no reference to it is held. Nothing uses these
-                    // actors afterwards.
-                    unsafe { population.clear(shard.as_ptr(), first) };
+                    // SAFETY: nothing uses these actors afterwards.
+                    unsafe { population.clear(first) };
                 });
             }
         }
@@ -166,7 +164,7 @@ impl<M: Message> Engine<M> {
 
     /// Drops all undelivered messages, and the remaining wakers, spawns and multicasts.
     fn drop_unread(&mut self) {
-        let shard = self.cell();
+        let shard = self.shard;
         let drop_one = move |event: ScheduledEvent<M>| {
             let to = event.head.to;
             Shard::at_end(shard, to, || drop(event));
@@ -226,27 +224,22 @@ fn drop_requests<M: Message>(
     }
 }
 
-/// Records the panic of an actor, if it is the first in virtual time, and drops the body.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held; `population` has the actor being run.
+/// Records the panic of an actor, if it is the first in virtual time, and drops the body. `population` has the actor being
+/// run. The events behind `current` and `arrival` stay in place until the next event, even if the actor unwinds.
 #[cold]
-pub(super) unsafe fn note_panic<M: Message>(
-    shard: *mut Shard<M>,
-    population: &dyn Population<M, Shard<M>>,
+pub(super) fn note_panic<M: Message>(
+    cell: ShardCell<M>,
+    population: &dyn Population<M>,
     panic: &(dyn Any + Send),
 ) {
-    // SAFETY: the shard is valid and no reference to it is held. The events behind `current` and `arrived` stay in
-    // place until the next event, even if the actor unwinds.
-    unsafe {
-        (*shard).turn.upcoming = Upcoming::NONE;
-        let (event, peer) = (*shard).describe_current();
-        (*shard).note_panic(event, peer, panic);
-        let who = (*shard).turn.me;
-        // A second panic, in a destructor, belongs to the same actor and is not reported.
-        let arrived = AssertUnwindSafe(|| drop((*shard).take_arrival()));
-        let _ = catch_unwind(arrived);
-        // Each attempt drops more of the actor, so the loop ends.
-        while catch_unwind(AssertUnwindSafe(|| population.discard(shard, who))).is_err() {}
-    }
+    let (who, arrival) = cell.with(|shard| {
+        shard.turn.upcoming = Upcoming::NONE;
+        let (event, peer) = shard.describe_current();
+        shard.note_panic(event, peer, panic);
+        (shard.turn.me, shard.take_arrival())
+    });
+    // A second panic, in a destructor, belongs to the same actor and is not reported.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(arrival)));
+    // Each attempt drops more of the actor, so the loop ends.
+    while catch_unwind(AssertUnwindSafe(|| population.discard(who))).is_err() {}
 }

@@ -171,17 +171,16 @@ impl<M: Message> Engine<M> {
         }
         let in_page = |number: u32| addresses_of(number, first, count).len() as u32;
         let blueprint = Self::blueprint(kinds, &group.origin).map_err(corrupt)?;
-        let population = self.populations.insert(
-            blueprint.build(&Pages {
-                first,
-                count,
-                birth_time: group.origin.birth_time,
-                own: own
-                    .iter()
-                    .map(|&number| (number - page, in_page(number)))
-                    .collect(),
-            }),
-        );
+        let own_pages = own.iter();
+        let own_pages = own_pages.map(|&number| (number - page, in_page(number)));
+        let pages_of_group = Pages {
+            first,
+            count,
+            birth_time: group.origin.birth_time,
+            own: own_pages.collect(),
+        };
+        let population = blueprint.build(&pages_of_group, self.shard);
+        let population = self.populations.insert(population);
         let places = &mut self.shard().places;
         places.add_group(page, group.parent, group.spawn.clone(), living, population);
         for number in own {
@@ -244,11 +243,8 @@ impl<M: Message> Engine<M> {
     ) -> Result<(), CodecError> {
         let known = self.populations.get(population);
         let population = known.ok_or(CodecError::Number(actor.into(), "actor"))?;
-        let shard = self.shard;
         let Some(from) = contents else {
-            // SAFETY: no reference to the shard is held. The actor belongs to the population, which has just been
-            // created.
-            unsafe { population.end_unborn(shard, actor, crate::contract::Reason::Returned) };
+            population.end_unborn(actor, crate::contract::Reason::Returned);
             return Ok(());
         };
         let how: u8 = get(from)?;
@@ -258,13 +254,12 @@ impl<M: Message> Engine<M> {
             return Ok(());
         }
         let (seq, drawn): (u32, u64) = get(from)?;
-        // SAFETY: the population has the actor, which has not begun, and no reference to the shard is held.
-        unsafe {
-            match state {
-                State::Live => population.load(shard, actor, from)?,
-                _ => population.end_unborn(shard, actor, reason),
-            }
-            (*population.header(shard, actor)).set_numbers((how, seq, drawn));
+        match state {
+            State::Live => population.load(actor, from)?,
+            _ => population.end_unborn(actor, reason),
+        }
+        if let Some(header) = population.header(actor) {
+            header.with(|header| header.set_numbers((how, seq, drawn)));
         }
         Ok(())
     }
@@ -298,17 +293,11 @@ impl<M: Message> Engine<M> {
         let unknown = CodecError::Number(actor.into(), "actor");
         let number = self.shard().places.population(actor);
         let population = number.and_then(|number| self.populations.get(number));
-        let Some(population) = population else {
-            return Err(unknown);
-        };
-        // SAFETY: the only reference to the shard is to the stash, which is separate from the header.
-        unsafe {
-            let header = population.header(self.shard, actor);
-            if header.is_null() {
-                return Err(unknown);
-            }
-            (*self.shard).stash.push(&mut (*header).stashed, event);
-        }
+        let header = population.and_then(|population| population.header(actor));
+        let header = header.ok_or(unknown)?;
+        self.shard.with(|shard| {
+            header.with(|header| shard.stash.push(&mut header.stashed, event));
+        });
         Ok(())
     }
 }

@@ -2,10 +2,11 @@
 
 use super::Engine;
 use crate::contract::{Addr, Message};
-use crate::virtual_time::actor_table::addresses_of;
+use crate::virtual_time::actor_table::{ActorTable, addresses_of};
 use crate::virtual_time::event::{Head as EventHead, Kind, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
-use crate::virtual_time::header::{Header, State};
+use crate::virtual_time::header::{HeaderCell, State};
 use crate::virtual_time::outbox::RING;
+use crate::virtual_time::shard::Shard;
 use crate::virtual_time::travel::{
     Codec, CodecError, Common, EncodedList, Extent, Index, Kinds, PageDataBuffers, PartData,
     SavedBatch, SavedGroup, SavedOrigin, SavedPage, SnapshotError, put, put_number, write_spawn,
@@ -72,12 +73,18 @@ impl<M: Message> Engine<M> {
 
     /// Saves the actors with their own pages, page by page.
     fn save_groups(
-        &mut self,
+        &self,
         to: &mut Vec<u8>,
     ) -> Result<Vec<(SavedGroup, Vec<SavedPage>)>, SnapshotError> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
-        // actors run only to serialize their state.
-        let places = unsafe { &(*self.shard).places };
+        self.shard
+            .read(|shard| self.save_groups_of(&shard.places, to))
+    }
+
+    fn save_groups_of(
+        &self,
+        places: &ActorTable,
+        to: &mut Vec<u8>,
+    ) -> Result<Vec<(SavedGroup, Vec<SavedPage>)>, SnapshotError> {
         let mut saved_groups = Vec::new();
         for group in places.groups() {
             let (first, count) = (group.first, group.spawn.count());
@@ -110,9 +117,16 @@ impl<M: Message> Engine<M> {
     }
 
     /// Saves the actors that share pages, by spawn.
-    fn save_batches(&mut self, page_data: &mut PageDataBuffers) -> Result<(), SnapshotError> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here.
-        let places = unsafe { &(*self.shard).places };
+    fn save_batches(&self, page_data: &mut PageDataBuffers) -> Result<(), SnapshotError> {
+        self.shard
+            .read(|shard| self.save_batches_of(&shard.places, page_data))
+    }
+
+    fn save_batches_of(
+        &self,
+        places: &ActorTable,
+        page_data: &mut PageDataBuffers,
+    ) -> Result<(), SnapshotError> {
         for batch in places.batches() {
             let actors = batch.first..batch.first + u32::from(batch.count);
             let mut contents = Vec::new();
@@ -148,38 +162,23 @@ impl<M: Message> Engine<M> {
     ) -> Result<(), SnapshotError> {
         let unknown = || self.no_kind(actor);
         let population = self.populations.get(population).ok_or_else(unknown)?;
-        // SAFETY: no reference to the shard is held, and no actor runs. The header is only read.
-        unsafe {
-            let header = population.header(self.shard, actor);
-            if header.is_null() {
-                return Err(unknown());
-            }
-            let state = (*header).state;
-            let (how, seq, drawn) = (*header).to_numbers();
-            to.push(how);
-            if state == State::Fresh {
-                census.living += 1;
-                return Ok(());
-            }
-            put_number(to, seq.into());
-            put_number(to, drawn);
-            if state == State::Live {
-                census.living += 1;
-                census.live += 1;
-                let saved = population.save(self.shard, actor, to);
-                saved.map_err(|error| self.not_written(actor, error))?;
-            }
+        let header = population.header(actor).ok_or_else(unknown)?;
+        let header = header.read(|header| *header);
+        let (how, seq, drawn) = header.to_numbers();
+        to.push(how);
+        if header.state == State::Fresh {
+            census.living += 1;
+            return Ok(());
+        }
+        put_number(to, seq.into());
+        put_number(to, drawn);
+        if header.state == State::Live {
+            census.living += 1;
+            census.live += 1;
+            let saved = population.save(actor, to);
+            saved.map_err(|error| self.not_written(actor, error))?;
         }
         Ok(())
-    }
-
-    fn state_of(&self, population: u32, actor: u32) -> Option<State> {
-        let population = self.populations.get(population)?;
-        // SAFETY: the population has the actor, and no reference to the shard is held.
-        unsafe {
-            let header: *mut Header = population.header(self.shard, actor);
-            (!header.is_null()).then(|| (*header).state)
-        }
     }
 
     /// Returns the kind of actors that were spawned together, and the parameters of those that have not begun.
@@ -198,12 +197,11 @@ impl<M: Message> Engine<M> {
             birth_time: 0,
             parameters: None,
         };
-        let mut fresh =
-            actors.filter(|&actor| self.state_of(population, actor) == Some(State::Fresh));
+        let is_fresh = |header: HeaderCell| header.read(|header| header.state == State::Fresh);
+        let mut fresh = actors.filter(|&actor| of.header(actor).is_some_and(is_fresh));
         if let Some(actor) = fresh.next() {
             let mut parameters = Vec::new();
-            // SAFETY: the population has the actor, which has not begun, and no reference to the shard is held.
-            let birth_time = unsafe { of.origin(self.shard, actor, &mut parameters) };
+            let birth_time = of.origin(actor, &mut parameters);
             origin.birth_time = birth_time.map_err(|error| self.not_written(actor, error))?;
             origin.parameters = Some(parameters);
         }
@@ -211,9 +209,7 @@ impl<M: Message> Engine<M> {
     }
 
     fn no_kind(&self, actor: u32) -> SnapshotError {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The reference ends with the
-        // expression.
-        let name = unsafe { (*self.shard).places.name_of(actor) };
+        let name = self.name_of(actor);
         let who = Addr(actor);
         SnapshotError::NoKind { who, name }
     }
@@ -222,12 +218,14 @@ impl<M: Message> Engine<M> {
         match error {
             CodecError::NoKind => self.no_kind(actor),
             error => {
-                // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The reference ends
-                // with the expression.
-                let name = unsafe { (*self.shard).places.name_of(actor) };
+                let name = self.name_of(actor);
                 written(&format!("the state of {name}"), error)
             }
         }
+    }
+
+    fn name_of(&self, actor: u32) -> String {
+        self.shard.read(|shard| shard.places.name_of(actor))
     }
 
     /// Saves the requested spawns that have not been carried out.
@@ -247,83 +245,53 @@ impl<M: Message> Engine<M> {
 
     /// Saves all future and stashed events.
     fn save_events(
-        &mut self,
+        &self,
         codec: &Codec<M>,
         page_data: &mut PageDataBuffers,
     ) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
-        // the buffers are not part of it.
-        let shard = unsafe { &*self.shard };
-        let mut done = Ok(());
-        let mut write = |time: u64, event: &ScheduledEvent<M>| {
-            let to = next_entry(&mut page_data.of(event.head.to).events);
-            if done.is_ok() {
-                done = codec.write_event(time, event, to);
-            }
-        };
-        for event in &shard.pending {
-            let time = shard.window.base + u64::from(event.head.offset());
-            write(time, event);
-        }
-        let outs = shard.queues.out().iter();
-        outs.flat_map(|out| &out.far)
-            .for_each(|one| write(one.time, &one.event));
-        shard.queues.far.for_each(|one| write(one.time, &one.event));
-        shard.queues.timers.for_each(|timer| {
-            let mut head = EventHead::new(0, Kind::Timer, timer.actor, TIMER_FROM, TIMER_SEQ, 0);
-            head.cause.parent = timer.token.into();
-            write(timer.time, &ScheduledEvent::bare(head));
-        });
-        done?;
-        self.save_buffers(codec, page_data)?;
-        self.save_stashed(codec, page_data)
+        self.shard.read(|shard| {
+            save_waiting(shard, codec, page_data)?;
+            self.save_buffers(shard, codec, page_data)?;
+            self.save_stashed(shard, codec, page_data)
+        })
     }
 
     /// Saves the events in buffers for later windows.
     fn save_buffers(
-        &mut self,
+        &self,
+        shard: &Shard<M>,
         codec: &Codec<M>,
         page_data: &mut PageDataBuffers,
     ) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here, and
-        // the buffers are not part of it.
-        let shard = unsafe { &*self.shard };
         let next = shard.window.number + 1;
         let outs = shard.queues.out().iter();
         let rings = outs.flat_map(|out| out.ring.iter().enumerate());
         let inbound = self.inbound.iter().enumerate();
         let inbound =
             inbound.flat_map(|(place, all)| all.iter().map(move |(_, buffer)| (place, buffer)));
-        let mut done = Ok(());
         for (place, buffer) in rings.chain(inbound) {
             let ahead = (place as u64).wrapping_sub(next) % RING;
             let base = (next + ahead) << shard.settings.window_bits;
-            buffer.for_each(|event| {
-                // SAFETY: the events of a buffer are valid, and are not moved out here.
-                let actor = unsafe { (*event).label.to };
-                let to = next_entry(&mut page_data.of(actor).events);
-                if done.is_ok() {
-                    // SAFETY: the events of a buffer are stored events that have not been moved out.
-                    done = unsafe { codec.write_stored(base, event, to) };
-                }
-            });
+            buffer.try_for_each(|event, message| {
+                let to = next_entry(&mut page_data.of(event.label().to).events);
+                codec.write_stored(base, event, message, to)
+            })?;
         }
-        done
+        Ok(())
     }
 
     fn save_stashed(
-        &mut self,
+        &self,
+        shard: &Shard<M>,
         codec: &Codec<M>,
         page_data: &mut PageDataBuffers,
     ) -> Result<(), CodecError> {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. Nothing changes it here.
-        let shard = unsafe { &*self.shard };
         for (actor, population) in shard.places.actors() {
-            let Some(population) = self.populations.get(population) else {
+            let population = self.populations.get(population);
+            let Some(header) = population.and_then(|population| population.header(actor)) else {
                 continue;
             };
-            // SAFETY: the population has the actor, so its header is valid.
-            let list = unsafe { (*population.header(self.shard, actor)).stashed };
+            let list = header.read(|header| header.stashed);
             let mut at = shard.stash.first_after(list, 0);
             while let Some(entry) = at {
                 if let Some(event) = shard.stash.event(entry) {
@@ -342,6 +310,35 @@ impl<M: Message> Engine<M> {
         }
         Ok(())
     }
+}
+
+/// Saves the future events of a shard that are in no buffer.
+fn save_waiting<M: Message>(
+    shard: &Shard<M>,
+    codec: &Codec<M>,
+    page_data: &mut PageDataBuffers,
+) -> Result<(), CodecError> {
+    let mut done = Ok(());
+    let mut write = |time: u64, event: &ScheduledEvent<M>| {
+        let to = next_entry(&mut page_data.of(event.head.to).events);
+        if done.is_ok() {
+            done = codec.write_event(time, event, to);
+        }
+    };
+    for event in &shard.pending {
+        let time = shard.window.base + u64::from(event.head.offset());
+        write(time, event);
+    }
+    let outs = shard.queues.out().iter();
+    outs.flat_map(|out| &out.far)
+        .for_each(|one| write(one.time, &one.event));
+    shard.queues.far.for_each(|one| write(one.time, &one.event));
+    shard.queues.timers.for_each(|timer| {
+        let mut head = EventHead::new(0, Kind::Timer, timer.actor, TIMER_FROM, TIMER_SEQ, 0);
+        head.cause.parent = timer.token.into();
+        write(timer.time, &ScheduledEvent::bare(head));
+    });
+    done
 }
 
 /// Counts an entry and returns the buffer for it.

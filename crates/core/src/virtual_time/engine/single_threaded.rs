@@ -27,9 +27,11 @@ impl<M: Message> Engine<M> {
         let this: *mut Engine<M> = self;
         match exchange.lend(this) {
             Loan::All(others) => {
-                // SAFETY: all other shards wait until they are given back, and this one is borrowed exclusively. Actors
-                // and messages are `Send`. Thread-local data about a shard is set while the shard runs.
-                let end = unsafe { run_all(this, &others, config, pause) };
+                // SAFETY: all other shards wait until they are given back, so their engines are borrowed exclusively.
+                // Actors and messages are `Send`. Thread-local data about a shard is set while the shard runs.
+                let others = others.into_iter().map(|engine| unsafe { &mut *engine });
+                let engines = std::iter::once(self).chain(others);
+                let end = run_all(engines.map(BorrowedShard::new).collect(), config, pause);
                 exchange.give_back();
                 end
             }
@@ -49,70 +51,60 @@ pub(in super::super) fn run_together<M: Message>(
     config: &Config,
 ) -> Option<End> {
     let (first, others) = shards.split_first_mut()?;
-    let others: Vec<*mut Engine<M>> = others.iter_mut().map(|shard| &raw mut *shard.0).collect();
-    // SAFETY: all shards are borrowed exclusively, and `as_running` makes the first one run on this thread.
-    first.as_running(|engine| unsafe { run_all(engine, &others, config, &Never) })
+    first.as_running(|engine| {
+        let others = others.iter_mut().map(|shard| &mut *shard.0);
+        let engines = std::iter::once(engine).chain(others);
+        run_all(engines.map(BorrowedShard::new).collect(), config, &Never)
+    })
 }
 
-/// Runs all shards on this thread.
-///
-/// # Safety
-/// Nothing else uses the engines and their shards. `first` is the shard that runs on this thread.
-unsafe fn run_all<M: Message, P: Pause>(
-    first: *mut Engine<M>,
-    others: &[*mut Engine<M>],
+/// Runs all shards of a run on this thread. The first one runs on this thread already.
+fn run_all<M: Message, P: Pause>(
+    mut borrowed: Vec<BorrowedShard<'_, M>>,
     config: &Config,
     pause: &P,
 ) -> Option<End> {
-    let engines = || std::iter::once(first).chain(others.iter().copied());
-    let mut borrowed: Vec<BorrowedShard<M>> = engines().map(BorrowedShard::new).collect();
-    let engines: Vec<_> = engines().collect();
     let mut density = Density::default();
-    // SAFETY: the thread has borrowed all engines until it gives them back. At any time there is one reference to an
-    // engine, or two to different engines.
-    unsafe {
-        loop {
-            let mut agreed = Reduction::NONE;
-            for &engine in &engines {
-                agreed = agreed.and((*engine).prepare_contribution(config));
-            }
-            hand_over_all(&engines);
-            density.count(&agreed);
-            let mut end = None;
-            for &engine in &engines {
-                let running = (engine != first).then(|| Running::new((*engine).shard));
-                end = (*engine).carry_out(config, agreed, pause);
-                (*engine).lent_end = end;
-                drop(running);
-            }
-            if end.is_none() && !density.is_dense() {
-                run_sparse::<M, P, false>(&mut borrowed, &mut density, config, pause);
-            }
-            if end.is_some() || density.is_dense() {
-                (*first).lent_end = None;
-                (*first).density = Density::default();
-                return end;
-            }
+    loop {
+        let mut agreed = Reduction::NONE;
+        for one in &mut borrowed {
+            agreed = agreed.and(one.engine.prepare_contribution(config));
+        }
+        hand_over_all(&mut borrowed);
+        density.count(&agreed);
+        let mut end = None;
+        for (index, one) in borrowed.iter_mut().enumerate() {
+            let running = (index > 0).then(|| Running::new(one.shard));
+            end = one.engine.carry_out(config, agreed, pause);
+            one.engine.lent_end = end;
+            drop(running);
+        }
+        if end.is_none() && !density.is_dense() {
+            run_sparse::<M, P, false>(&mut borrowed, &mut density, config, pause);
+        }
+        if end.is_some() || density.is_dense() {
+            let first = &mut *borrowed[0].engine;
+            first.lent_end = None;
+            first.density = Density::default();
+            return end;
         }
     }
 }
 
 /// Exchanges the batches of the shards.
-///
-/// # Safety
-/// As for [`run_all`].
-unsafe fn hand_over_all<M: Message>(engines: &[*mut Engine<M>]) {
-    for (from, &sender) in engines.iter().enumerate() {
-        for (to, &receiver) in engines.iter().enumerate().filter(|(to, _)| *to != from) {
-            // SAFETY: the thread has borrowed both engines, which are different ones.
-            let (sender, receiver) = unsafe { (&mut *sender, &mut *receiver) };
-            let batch = &mut sender.out[to];
+fn hand_over_all<M: Message>(borrowed: &mut [BorrowedShard<'_, M>]) {
+    for from in 0..borrowed.len() {
+        for to in (0..borrowed.len()).filter(|to| *to != from) {
+            let Ok([sender, receiver]) = borrowed.get_disjoint_mut([from, to]) else {
+                unreachable!("two different shards");
+            };
+            let batch = &mut sender.engine.out[to];
             if !batch.spent.is_empty() {
-                let pool = receiver.shard().queues.pool();
+                let pool = receiver.engine.shard().queues.pool();
                 batch.spent.drain(..).for_each(|spent| pool.put(spent));
             }
             if !batch.is_empty() {
-                std::mem::swap(batch, &mut receiver.inbox[from]);
+                std::mem::swap(batch, &mut receiver.engine.inbox[from]);
             }
         }
     }

@@ -4,48 +4,21 @@
 //! them. The end of the run, pauses, spawns and everything else that concerns all shards are left to the [main
 //! loop](super).
 
+use super::Engine;
 use super::actor_cache::ActorCache;
-use super::borrowed_shards::{BorrowedShard, JoinedQueues, PendingWindows, ShardPointers};
+use super::borrowed_shards::{BorrowedShard, JoinedQueues, PendingWindows};
 use super::density::Density;
 use super::window::{run_event, run_order};
 use crate::contract::{Config, Message};
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::context::Running;
-use crate::virtual_time::outbox::RING;
+use crate::virtual_time::outbox::{OutboxCell, RING};
 use crate::virtual_time::pause::Pause;
-use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
-use std::ptr::{NonNull, null_mut};
+use crate::virtual_time::shard::{Shard, ShardCell};
+use crate::virtual_time::stored_event::{EventPtr, FewEvents};
 
 /// The maximum number of events of a window that are sorted in place.
-const FEW: usize = 8;
-
-/// Memory for the events of a few timers, outside of all buffers. It is a separate allocation, so that no borrow of the
-/// engine covers it.
-pub(super) struct EventSpaces<M>(NonNull<[EventSpace<M>; FEW]>);
-
-impl<M> EventSpaces<M> {
-    pub(super) fn new() -> EventSpaces<M> {
-        let event_spaces = Box::into_raw(Box::new([const { EventSpace::new() }; FEW]));
-        EventSpaces(NonNull::new(event_spaces).expect("a box is not null"))
-    }
-
-    fn place(&self, number: usize) -> *mut u8 {
-        assert!(number < FEW);
-        self.0
-            .as_ptr()
-            .cast::<EventSpace<M>>()
-            .wrapping_add(number)
-            .cast()
-    }
-}
-
-impl<M> Drop for EventSpaces<M> {
-    fn drop(&mut self) {
-        // SAFETY: the pointer comes from a box, which is recreated only here.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
-}
+pub(super) const FEW: usize = 8;
 
 /// The progress of the thread through the windows.
 #[derive(Clone, Copy)]
@@ -87,76 +60,69 @@ impl Progress {
 /// Runs windows as long as each concerns only actors, and, unless the shard is `ALONE`, until windows are
 /// dense again.
 ///
-/// # Safety
-/// The calling thread owns all shards of the run and holds no reference to any of them. `borrowed` contains the
-/// borrowed shards in their order. They have absorbed everything that was handed over to them, and the first one runs
-/// on this thread.
-pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
-    borrowed: &mut [BorrowedShard<M>],
+/// `borrowed` are all shards of the run in their order. They have absorbed everything that was handed over to them, and
+/// the first one runs on this thread.
+pub(super) fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
+    borrowed: &mut [BorrowedShard<'_, M>],
     density: &mut Density,
     config: &Config,
     pause: &P,
 ) {
-    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
-    unsafe {
-        for one in &mut *borrowed {
-            one.at.shard = (*one.at.engine).shard;
-            one.at.own = (*one.at.shard).queues.own().as_ptr();
-            one.cache = ActorCache::new();
-            if !(*one.at.shard).is_undisturbed() {
-                return;
-            }
-        }
-        let window = &(*borrowed[0].at.shard).window;
-        let bits = (*borrowed[0].at.shard).settings.window_bits;
-        let mut progress = Progress {
-            bound: window.limit.min(pause.before()) >> bits,
-            window_bits: bits,
-            window: window.number,
-            windows: 0,
-            busy: false,
-            stops: false,
-            density: *density,
-        };
-        let joined = (!ALONE).then(|| JoinedQueues::new(borrowed));
-        let mut next = u64::MAX;
-        for one in &mut *borrowed {
-            if P::EVER {
-                (*one.at.engine).set_spawns_wait(pause);
-            }
-            (*one.at.shard).window.scattered = false;
-            one.ahead.look(one.at, progress.window);
-            next = next.min(one.ahead.next);
-        }
-        if next >= progress.bound {
+    for one in &mut *borrowed {
+        one.cache = ActorCache::new();
+        if !one.shard.with(|shard| shard.is_undisturbed()) {
             return;
         }
-        // The events of the last window before this loop have not been reported yet.
-        for one in &mut *borrowed {
-            progress.busy |= std::mem::take(&mut (*one.at.engine).busy);
+    }
+    let mut progress = borrowed[0].shard.with(|shard| Progress {
+        bound: shard.window.limit.min(pause.before()) >> shard.settings.window_bits,
+        window_bits: shard.settings.window_bits,
+        window: shard.window.number,
+        windows: 0,
+        busy: false,
+        stops: false,
+        density: *density,
+    });
+    // SAFETY: `borrowed` are all shards of the run, and stay borrowed until the queues are parted below.
+    let joined = (!ALONE).then(|| unsafe { JoinedQueues::new(borrowed) });
+    let mut next = u64::MAX;
+    for one in &mut *borrowed {
+        if P::EVER {
+            one.engine.set_spawns_wait(pause);
         }
-        if ALONE {
-            let bound = progress.bound;
-            run_on::<M, P, true>(borrowed, 0, bound, &mut progress, config, pause);
-        } else {
-            let mut running = Running::new(borrowed[0].at.shard);
-            progress = run_in_turn(borrowed, &mut running, progress, config, pause);
-        }
-        drop(joined);
-        *density = progress.density;
-        for one in &mut *borrowed {
-            let engine = &mut *one.at.engine;
-            engine.windows += progress.windows;
-            engine.counted = false;
-            engine.order.clear();
-            let shard = engine.shard();
+        one.shard.with(|shard| shard.window.scattered = false);
+        one.look(progress.window);
+        next = next.min(one.ahead.next);
+    }
+    if next >= progress.bound {
+        return;
+    }
+    // The events of the last window before this loop have not been reported yet.
+    for one in &mut *borrowed {
+        progress.busy |= std::mem::take(&mut one.engine.busy);
+    }
+    if ALONE {
+        let bound = progress.bound;
+        run_on::<M, P, true>(borrowed, 0, bound, &mut progress, config, pause);
+    } else {
+        let mut running = Running::new(borrowed[0].shard);
+        progress = run_in_turn(borrowed, &mut running, progress, config, pause);
+    }
+    drop(joined);
+    *density = progress.density;
+    for one in &mut *borrowed {
+        let engine = &mut *one.engine;
+        engine.windows += progress.windows;
+        engine.counted = false;
+        engine.order.clear();
+        one.shard.with(|shard| {
             shard.leave();
             if shard.window.number < progress.window {
                 shard.go_to(progress.window);
             }
-        }
-        (*borrowed[0].at.engine).busy = progress.busy;
+        });
     }
+    borrowed[0].engine.busy = progress.busy;
 }
 
 /// The result of a window.
@@ -171,321 +137,297 @@ struct WindowResult {
 }
 
 /// Runs windows of one shard, up to the window `until`, in which another shard has an event. Stops earlier if the shard
-/// sends an event to another shard.
-///
-/// # Safety
-/// As for [`run_sparse`]; the shard's next window is before `until`.
+/// sends an event to another shard. The shard's next window is before `until`.
 #[inline(always)]
-unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
-    borrowed: &mut [BorrowedShard<M>],
+fn run_on<M: Message, P: Pause, const ALONE: bool>(
+    borrowed: &mut [BorrowedShard<'_, M>],
     at: usize,
     until: u64,
     progress: &mut Progress,
     config: &Config,
     pause: &P,
 ) {
-    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
-    unsafe {
-        let one = &mut borrowed[at];
-        // Copies, so that the compiler can hold them in registers.
-        let (at, mut ahead) = (one.at, one.ahead);
-        loop {
-            let window = ahead.next;
-            progress.begin(window, config);
-            let done = run_own(at, ahead, &mut one.cache, pause);
-            progress.note::<ALONE>(&done);
-            ahead.look(at, window);
-            if !ALONE && (*at.shard).queues.has_sent {
-                (*at.shard).queues.has_sent = false;
-                one.ahead = ahead;
-                return pass_on(borrowed, window);
-            }
-            if ahead.next >= until || progress.stops {
-                one.ahead = ahead;
-                return;
-            }
+    let one = &mut borrowed[at];
+    // Copies, so that the compiler can hold them in registers.
+    let (shard, own, mut ahead) = (one.shard, one.own, one.ahead);
+    let (engine, cache) = (&mut *one.engine, &mut one.cache);
+    loop {
+        let window = ahead.next;
+        progress.begin(window, config);
+        let done = run_own(engine, shard, own, ahead, cache, pause);
+        progress.note::<ALONE>(&done);
+        ahead.look(engine, own, window);
+        if !ALONE && shard.with(|shard| std::mem::take(&mut shard.queues.has_sent)) {
+            one.ahead = ahead;
+            return pass_on(borrowed, window);
+        }
+        if ahead.next >= until || progress.stops {
+            one.ahead = ahead;
+            return;
         }
     }
 }
 
-/// Runs windows of several shards. Returns the new progress.
-///
-/// # Safety
-/// As for [`run_sparse`]; `running` is for one of the shards, and their queues are joined.
-unsafe fn run_in_turn<M: Message, P: Pause>(
-    borrowed: &mut [BorrowedShard<M>],
+/// Runs windows of several shards, whose queues are joined. `running` is for one of the shards. Returns the new progress.
+fn run_in_turn<M: Message, P: Pause>(
+    borrowed: &mut [BorrowedShard<'_, M>],
     running: &mut Running,
     mut progress: Progress,
     config: &Config,
     pause: &P,
 ) -> Progress {
-    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
-    unsafe {
-        while !progress.stops {
-            // The first window with events, the index of its shard, and the first window in which another shard has
-            // events.
-            let (mut first, mut at, mut second) = (u64::MAX, 0, progress.bound);
-            for (index, one) in borrowed.iter().enumerate() {
-                let next = one.ahead.next;
-                if next < first {
-                    (second, first, at) = (first.min(second), next, index);
-                } else {
-                    second = second.min(next);
-                }
-            }
-            if first >= progress.bound {
-                break;
-            }
-            if first < second {
-                running.go_to(borrowed[at].at.shard);
-                run_on::<M, P, false>(borrowed, at, second, &mut progress, config, pause);
+    while !progress.stops {
+        // The first window with events, the index of its shard, and the first window in which another shard has
+        // events.
+        let (mut first, mut at, mut second) = (u64::MAX, 0, progress.bound);
+        for (index, one) in borrowed.iter().enumerate() {
+            let next = one.ahead.next;
+            if next < first {
+                (second, first, at) = (first.min(second), next, index);
             } else {
-                progress.begin(first, config);
-                let done = run_together(borrowed, running, first, pause);
-                progress.note::<false>(&done);
+                second = second.min(next);
             }
+        }
+        if first >= progress.bound {
+            break;
+        }
+        if first < second {
+            running.go_to(borrowed[at].shard);
+            run_on::<M, P, false>(borrowed, at, second, &mut progress, config, pause);
+        } else {
+            progress.begin(first, config);
+            let done = run_together(borrowed, running, first, pause);
+            progress.note::<false>(&done);
         }
     }
     progress
 }
 
 /// Runs a window for which several shards have events. Returns the highest number of events of a shard.
-///
-/// # Safety
-/// As for [`run_in_turn`].
 #[inline(never)]
-unsafe fn run_together<M: Message, P: Pause>(
-    borrowed: &mut [BorrowedShard<M>],
+fn run_together<M: Message, P: Pause>(
+    borrowed: &mut [BorrowedShard<'_, M>],
     running: &mut Running,
     window: u64,
     pause: &P,
 ) -> WindowResult {
     let mut all = WindowResult::default();
-    // SAFETY: the thread has borrowed all shards. Each reference ends with its expression, or before actors run.
-    unsafe {
-        for one in &mut *borrowed {
-            if one.ahead.next != window {
-                continue;
-            }
-            running.go_to(one.at.shard);
-            let done = run_own(one.at, one.ahead, &mut one.cache, pause);
-            all.events = all.events.max(done.events);
-            all.busy |= done.busy;
-            all.concerns_all |= done.concerns_all;
-            one.ahead.look(one.at, window);
+    for one in &mut *borrowed {
+        if one.ahead.next != window {
+            continue;
         }
-        for one in &*borrowed {
-            (*one.at.shard).queues.has_sent = false;
-        }
-        pass_on(borrowed, window);
+        running.go_to(one.shard);
+        let done = run_own(
+            one.engine,
+            one.shard,
+            one.own,
+            one.ahead,
+            &mut one.cache,
+            pause,
+        );
+        all.events = all.events.max(done.events);
+        all.busy |= done.busy;
+        all.concerns_all |= done.concerns_all;
+        one.look(window);
     }
+    for one in &*borrowed {
+        one.shard.with(|shard| shard.queues.has_sent = false);
+    }
+    pass_on(borrowed, window);
     all
 }
 
-/// Updates the pending windows of all shards, which may have received events from this window.
-///
-/// # Safety
-/// As for [`run_in_turn`]; no event is due before the next window.
+/// Updates the pending windows of all shards, which may have received events from this window. No event is due before the
+/// next window.
 #[inline(always)]
-unsafe fn pass_on<M: Message>(borrowed: &mut [BorrowedShard<M>], window: u64) {
+fn pass_on<M: Message>(borrowed: &mut [BorrowedShard<'_, M>], window: u64) {
     for one in borrowed {
-        // SAFETY: the thread has borrowed all shards, and no code writes to their outboxes here. Each reference ends
-        // with its expression.
-        unsafe {
-            let own = &*one.at.own;
-            if !own.far.is_empty() {
-                one.take_far(window);
-            }
-            one.ahead.look_first(one.at, window);
+        if one.own.with(|own| !own.far.is_empty()) {
+            one.take_far(window);
         }
+        one.ahead.look_first(one.own, window);
     }
 }
 
 /// Runs a window of one shard that has events in it.
-///
-/// # Safety
-/// As for [`run_sparse`].
 #[inline(always)]
-unsafe fn run_own<M: Message, P: Pause>(
-    at: ShardPointers<M>,
+fn run_own<M: Message, P: Pause>(
+    engine: &mut Engine<M>,
+    shard: ShardCell<M>,
+    own: OutboxCell<M>,
     ahead: PendingWindows,
     cache: &mut ActorCache<M>,
     pause: &P,
 ) -> WindowResult {
-    let ShardPointers { engine, shard, own } = at;
     let window = ahead.next;
     let place = (window % RING) as usize;
-    // SAFETY: the thread has borrowed the shard with its engine and outbox. Each reference ends with its expression, or
-    // before actors run.
-    unsafe {
-        (*shard).go_to(window);
-        let sent = (*own).pending >> place & 1 == 1;
-        if sent && ahead.later > window {
-            if let Some((event, spent)) = (&mut (*own).ring)[place].take_only() {
-                (*own).pending &= !(1 << place);
-                let before = (*engine).counts();
-                run_event(shard, cache, &(*engine).populations, event);
-                (*shard).queues.pool().put(spent);
-                return close(at, cache, 1, before);
+    shard.with(|shard| shard.go_to(window));
+    let sent = own.with(|own| own.pending >> place & 1 == 1);
+    if sent && ahead.later > window {
+        let taken = own.with(|own| {
+            let taken = own.ring[place].take_only();
+            if taken.is_some() {
+                own.pending &= !(1 << place);
             }
-        } else if !sent && ahead.only_timers {
-            let timers = &mut (*shard).queues.timers;
-            if !timers.is_due() {
-                return WindowResult::default();
-            }
-            if let Some(timer) = timers.take_only() {
-                let space = (*engine).event_spaces.place(0);
-                let offset = (timer.time - (*shard).window.base) as u32;
-                StoredEvent::<M>::write_timer(space, offset, timer.actor, timer.token);
-                let before = (*engine).counts();
-                run_event(shard, cache, &(*engine).populations, space.cast());
-                return close(at, cache, 1, before);
-            }
+            taken
+        });
+        if let Some((event, spent)) = taken {
+            let before = engine.counts();
+            // SAFETY: the event was in the shard's own outbox and has not been moved out. Its memory is in `spent`. The
+            // cache is cleared whenever the shard removes actors.
+            unsafe { run_event(shard, cache, &engine.populations, event) };
+            shard.with(|shard| shard.queues.pool().put(spent));
+            return close(engine, shard, cache, 1, before);
         }
-        run_several(at, cache, place, pause)
+    } else if !sent && ahead.only_timers {
+        if !shard.with(|shard| shard.queues.timers.is_due()) {
+            return WindowResult::default();
+        }
+        let timer = shard.with(|shard| {
+            let timer = shard.queues.timers.take_only()?;
+            Some((timer, (timer.time - shard.window.base) as u32))
+        });
+        if let Some((timer, offset)) = timer {
+            let spaces = &engine.event_spaces;
+            let event = spaces.set_timer(0, offset, timer.actor, timer.token);
+            let before = engine.counts();
+            // SAFETY: the timer was set by an actor of this shard, and was just written to the engine's memory. The cache
+            // is cleared whenever the shard removes actors.
+            unsafe { run_event(shard, cache, &engine.populations, event) };
+            return close(engine, shard, cache, 1, before);
+        }
     }
+    run_several(engine, shard, own, cache, place, pause)
 }
 
 /// Runs a window of one shard with any number and kind of events.
-///
-/// # Safety
-/// As for [`run_sparse`].
 #[inline(never)]
-unsafe fn run_several<M: Message, P: Pause>(
-    at: ShardPointers<M>,
+fn run_several<M: Message, P: Pause>(
+    engine: &mut Engine<M>,
+    shard: ShardCell<M>,
+    own: OutboxCell<M>,
     cache: &mut ActorCache<M>,
     place: usize,
     pause: &P,
 ) -> WindowResult {
-    let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the thread has borrowed the shard with its engine and outbox. Each reference ends with its expression, or
-    // before actors run.
-    unsafe {
-        let inbound = (*engine).inbound_pending >> place & 1 == 1;
-        if !inbound
-            && !(*shard).queues.far.is_due()
-            && let Some(done) = run_few(at, cache, place)
-        {
-            return done;
-        }
-        run_many(at, cache, pause)
+    let inbound = engine.inbound_pending >> place & 1 == 1;
+    if !inbound
+        && !shard.with(|shard| shard.queues.far.is_due())
+        && let Some(done) = run_few(engine, shard, own, cache, place)
+    {
+        return done;
     }
+    run_many(engine, shard, cache, pause)
 }
 
 /// Updates the counters after a window with `events` events; `before` are the counters before it.
-///
-/// # Safety
-/// As for [`run_sparse`].
 #[inline(always)]
-unsafe fn close<M: Message>(
-    at: ShardPointers<M>,
+fn close<M: Message>(
+    engine: &mut Engine<M>,
+    shard: ShardCell<M>,
     cache: &mut ActorCache<M>,
     events: u64,
     before: (u64, u64),
 ) -> WindowResult {
-    // SAFETY: the thread has borrowed the shard with its engine. Each reference ends with its expression, or before
-    // actors run.
-    unsafe {
-        let ShardPointers { engine, shard, .. } = at;
-        let notable = (*shard).notable || (*shard).waits_are_many();
-        debug_assert!(notable || !(*shard).concerns_all() && !(*shard).places.has_ended());
-        WindowResult {
-            events,
-            busy: (*engine).counts() != before,
-            concerns_all: notable && close_notable(at, cache),
-        }
+    let notable = shard.with(|shard| {
+        let notable = shard.notable || shard.waits_are_many();
+        debug_assert!(notable || !shard.concerns_all() && !shard.places.has_ended());
+        notable
+    });
+    WindowResult {
+        events,
+        busy: engine.counts() != before,
+        concerns_all: notable && close_notable(engine, shard, cache),
     }
 }
 
 /// Updates the counters like [`close`], for a window in which an actor has ended or failed, or a spawn or multicast was
 /// requested. Returns true if all shards must synchronise.
-///
-/// # Safety
-/// As for [`run_sparse`].
 #[inline(never)]
-unsafe fn close_notable<M: Message>(at: ShardPointers<M>, cache: &mut ActorCache<M>) -> bool {
-    let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the thread has borrowed the shard with its engine. Each reference ends with its expression, or before
-    // actors run.
-    unsafe {
-        (*shard).notable = false;
-        if (*shard).places.has_ended() {
-            (*shard).leave();
-            (*engine).forget_ended();
-            *cache = ActorCache::new();
+fn close_notable<M: Message>(
+    engine: &mut Engine<M>,
+    shard: ShardCell<M>,
+    cache: &mut ActorCache<M>,
+) -> bool {
+    let has_ended = shard.with(|shard| {
+        shard.notable = false;
+        let has_ended = shard.places.has_ended();
+        if has_ended {
+            shard.leave();
         }
-        (*shard).sweep(false);
-        (*shard).concerns_all()
+        has_ended
+    });
+    if has_ended {
+        engine.forget_ended();
+        *cache = ActorCache::new();
     }
+    shard.with(|shard| {
+        shard.sweep(false);
+        shard.concerns_all()
+    })
 }
 
 /// Runs a window of one shard, unless it has more than a few events. All of its events are in the shard's own
 /// buffer of this window.
-///
-/// # Safety
-/// As for [`run_sparse`].
 #[inline(never)]
-unsafe fn run_few<M: Message>(
-    at: ShardPointers<M>,
+fn run_few<M: Message>(
+    engine: &mut Engine<M>,
+    shard: ShardCell<M>,
+    own: OutboxCell<M>,
     cache: &mut ActorCache<M>,
     place: usize,
 ) -> Option<WindowResult> {
-    let ShardPointers { engine, shard, own } = at;
-    let mut few = [null_mut::<StoredEvent<M>>(); FEW];
-    // SAFETY: the thread has borrowed the shard with its engine and outbox. Each reference ends with its expression, or
-    // before actors run.
-    unsafe {
-        let mut count = 0;
-        let sent = (*own).pending >> place & 1 == 1;
-        if sent {
-            count = (&(*own).ring)[place].append_few(&mut few, count)?;
-        }
-        let timers = match (*shard).queues.timers.is_due() {
-            true => (*shard).queues.timers.few_due()?,
-            false => 0,
-        };
-        if count + timers > FEW {
-            return None;
-        }
-        let mut spent = None;
-        if sent {
-            (*own).pending &= !(1 << place);
-            // From here on, the events are moved out one by one. Events that are not reached, because of a panic, are
-            // leaked.
-            let buffer = std::mem::replace(&mut (&mut (*own).ring)[place], Buffer::new());
-            spent = Some(buffer.into_free_chunks());
-        }
-        if timers > 0 {
-            let base = (*shard).window.base;
-            (*shard).queues.timers.drain(|timer| {
-                let space = (*engine).event_spaces.place(count);
-                let offset = (timer.time - base) as u32;
-                StoredEvent::<M>::write_timer(space, offset, timer.actor, timer.token);
-                few[count] = space.cast();
-                count += 1;
-            });
-        }
-        let order = &mut few[..count];
-        sort(order);
-        let before = (*engine).counts();
-        run_order(shard, &(*engine).populations, order);
-        if let Some(spent) = spent {
-            (*shard).queues.pool().put(spent);
-        }
-        Some(close(at, cache, count as u64, before))
+    let mut few = FewEvents::<M, FEW>::new();
+    let sent = own.with(|own| own.pending >> place & 1 == 1);
+    if sent {
+        // SAFETY: the chunk goes to `spent`, where it stays until the events have been handled.
+        own.with(|own| unsafe { own.ring[place].try_each(|event| few.push(event)) })?;
     }
+    let timers = shard.with(|shard| match shard.queues.timers.is_due() {
+        true => shard.queues.timers.few_due(),
+        false => Some(0),
+    })?;
+    if few.len() + timers > FEW {
+        return None;
+    }
+    // From here on, the events are moved out one by one. Events that are not reached, because of a panic, are
+    // leaked.
+    let spent = sent.then(|| {
+        own.with(|own| {
+            own.pending &= !(1 << place);
+            std::mem::replace(&mut own.ring[place], Buffer::new()).into_free_chunks()
+        })
+    });
+    if timers > 0 {
+        let spaces = &engine.event_spaces;
+        shard.with(|shard| {
+            let base = shard.window.base;
+            shard.queues.timers.drain(|timer| {
+                let offset = (timer.time - base) as u32;
+                let event = spaces.set_timer(few.len(), offset, timer.actor, timer.token);
+                few.push(event);
+            });
+        });
+    }
+    let order = few.as_mut_slice();
+    sort(order);
+    let before = engine.counts();
+    // SAFETY: the events were sent to actors of this shard, or are timers that they have set. They have not been moved
+    // out, and their memory is in `spent` and in the engine.
+    unsafe { run_order(shard, &engine.populations, order) };
+    if let Some(spent) = spent {
+        shard.with(|shard| shard.queues.pool().put(spent));
+    }
+    let events = order.len() as u64;
+    Some(close(engine, shard, cache, events, before))
 }
 
 /// Sorts a few events; events of one receiver become adjacent. The sort is stable.
-///
-/// # Safety
-/// The events are valid and have not been moved out.
 #[inline(always)]
-unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
+fn sort<M>(events: &mut [EventPtr<M>]) {
     for i in 1..events.len() {
         let mut j = i;
-        // SAFETY: the events are stored events that have not been moved out.
-        while j > 0 && unsafe { !StoredEvent::is_before(events[j - 1], events[j]) } {
+        while j > 0 && !events[j - 1].is_before(events[j]) {
             events.swap(j - 1, j);
             j -= 1;
         }
@@ -493,31 +435,27 @@ unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
 }
 
 /// Runs a window of one shard like [`run_few`], but with many events.
-///
-/// # Safety
-/// As for [`run_sparse`].
 #[inline(never)]
-unsafe fn run_many<M: Message, P: Pause>(
-    at: ShardPointers<M>,
+fn run_many<M: Message, P: Pause>(
+    engine: &mut Engine<M>,
+    shard: ShardCell<M>,
     cache: &mut ActorCache<M>,
     pause: &P,
 ) -> WindowResult {
-    let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the thread has borrowed the shard with its engine. Each reference ends with its expression, or before
-    // actors run.
-    unsafe {
-        (*engine).counted = false;
-        (*engine).gather_window((*shard).window.number);
-        (*engine).run_gathered(pause);
-        *cache = ActorCache::new();
-        (*shard).window.scattered = false;
-        (*shard).notable = false;
-        (*shard).sweep(false);
-        WindowResult {
-            events: (*engine).order.events().len() as u64,
-            busy: std::mem::take(&mut (*engine).busy),
-            concerns_all: (*shard).concerns_all(),
-        }
+    engine.counted = false;
+    engine.gather_window(shard.with(|shard| shard.window.number));
+    engine.run_gathered(pause);
+    *cache = ActorCache::new();
+    let concerns_all = shard.with(|shard| {
+        shard.window.scattered = false;
+        shard.notable = false;
+        shard.sweep(false);
+        shard.concerns_all()
+    });
+    WindowResult {
+        events: engine.order.events().len() as u64,
+        busy: std::mem::take(&mut engine.busy),
+        concerns_all,
     }
 }
 

@@ -91,14 +91,13 @@ impl<M: Message> Engine<M> {
         blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
         birth_time: u64,
     ) {
-        // SAFETY: the shard is valid as long as the engine, and only this thread uses it. The populations are not part
-        // of it.
-        let places = unsafe { &mut (*self.shard).places };
         let count = spawn.count();
-        let own = (0..count.div_ceil(PAGE))
-            .filter(|&number| places.owns((page + number) << PAGE_BITS))
-            .map(|number| (number, (count - number * PAGE).min(PAGE)))
-            .collect();
+        let own = self.shard.read(|shard| {
+            (0..count.div_ceil(PAGE))
+                .filter(|&number| shard.places.owns((page + number) << PAGE_BITS))
+                .map(|number| (number, (count - number * PAGE).min(PAGE)))
+                .collect()
+        });
         let pages = Pages {
             first: page << PAGE_BITS,
             count,
@@ -107,10 +106,11 @@ impl<M: Message> Engine<M> {
         };
         let mine = pages.own.iter().map(|&(_, actors)| actors).sum();
         if mine > 0 {
-            let population = self.populations.insert(blueprint.build(&pages));
+            let population = self.populations.insert(blueprint.build(&pages, self.shard));
             if self.out.len() > 1 {
                 self.note_growing(population);
             }
+            let places = &mut self.shard().places;
             places.add_group(page, parent, spawn, mine, population);
         }
     }
@@ -129,7 +129,7 @@ impl<M: Message> Engine<M> {
             .shared_populations
             .entry(blueprint.kind())
             .or_insert_with(|| {
-                let shared = blueprint.shared_population(populations.next());
+                let shared = blueprint.shared_population(populations.next(), self.shard);
                 populations.insert(shared)
             });
         let slots = blueprint.settle(spawn.count() as usize, birth_time);
@@ -150,9 +150,9 @@ impl<M: Message> Engine<M> {
                 continue;
             };
             if let Some(population) = self.populations.get(number) {
-                // SAFETY: no reference to the shard is held. The actors have ended, none of their events is being
-                // delivered, and later events do not find them.
-                unsafe { population.clear(self.shard, last) };
+                // SAFETY: the actors have ended, none of their events is being delivered, and later events do not find
+                // them.
+                unsafe { population.clear(last) };
             }
             if self.shard().places.forget(last) {
                 self.growing.retain(|&growing| growing != number);
@@ -164,8 +164,7 @@ impl<M: Message> Engine<M> {
     /// Adds a population to the list that is pre-faulted while the shard waits, if it has its own memory.
     fn note_growing(&mut self, number: u32) {
         let population = self.populations.get(number);
-        // SAFETY: the caller is on the shard's thread, and no actor runs.
-        let ahead = population.map(|population| unsafe { population.populate_ahead() });
+        let ahead = population.map(|population| population.populate_ahead());
         if ahead.is_some_and(|ahead| ahead != Prefault::Done) {
             self.growing.push(number);
         }

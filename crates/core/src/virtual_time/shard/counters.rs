@@ -7,7 +7,7 @@ use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::event::{Head, Kind, ScheduledEvent, TIMER_FROM};
 use crate::virtual_time::header::Header;
 #[cfg(doc)]
-use crate::virtual_time::stored_event::StoredEvent;
+use crate::virtual_time::stored_event::EventRef;
 use std::any::Any;
 use std::cmp::Ordering;
 
@@ -187,7 +187,7 @@ impl Counters {
 }
 
 impl<M: Message> Shard<M> {
-    /// Counts a message that is being delivered, with its [parties](StoredEvent::parties), its number, and the
+    /// Counts a message that is being delivered, with its [parties](EventRef::parties), its number, and the
     /// fingerprint of its contents. The time must have been recorded before.
     #[inline(always)]
     pub(in super::super) fn count_message(

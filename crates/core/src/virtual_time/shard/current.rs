@@ -1,9 +1,10 @@
 //! Operations on the event being handled: its trace, and taking it by the waiting actor.
 
 use super::Shard;
-use crate::contract::{Addr, Event, Message, SpanId};
+use crate::contract::{Event, Message, SpanId};
+use crate::virtual_time::delivery::MessageDelivery;
 use crate::virtual_time::event::{Head, ScheduledEvent};
-use crate::virtual_time::stored_event::StoredEvent;
+use crate::virtual_time::stored_event::{EventPtr, UnreadEvent};
 use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
@@ -27,15 +28,15 @@ impl<M: Message> Shard<M> {
     /// Makes a stashed event the cause of the messages sent from here on.
     pub(in super::super) fn resume(&mut self, head: Head) {
         self.turn.resumed = head;
-        self.turn.current = std::ptr::null();
+        self.turn.current = None;
     }
 
     /// Turns a timer that is due within the window into an event. The event is valid until the next call.
     #[inline]
-    pub(in super::super) fn timer_event(&mut self, timer: &WindowTimer) -> *mut StoredEvent<M> {
+    pub(in super::super) fn timer_event(&mut self, timer: &WindowTimer) -> EventPtr<M> {
         let offset = (timer.time - self.window.base) as u32;
         let (me, token) = (self.turn.me, timer.token);
-        self.turn.scratch.set_timer(offset, me, token)
+        self.turn.scratch.event.set_timer(0, offset, me, token)
     }
 
     /// Makes a stashed event the cause of later messages like [`Shard::resume`], and sets the kind of the event's
@@ -48,54 +49,32 @@ impl<M: Message> Shard<M> {
     /// Takes the event that has arrived, if it was not taken yet.
     #[inline(always)]
     pub(in super::super) fn take_arrival(&mut self) -> Option<ScheduledEvent<M>> {
-        if self.turn.arrival.is_null() {
-            return None;
-        }
-        let event = std::mem::replace(&mut self.turn.arrival, std::ptr::null_mut());
-        // SAFETY: a non-null `arrived` points to an event that has not been moved out. It is null from here on, so the
-        // event is moved out once.
-        Some(unsafe { StoredEvent::read(event, self.turn.now) })
+        let event = self.turn.arrival.take()?;
+        Some(event.read(self.turn.now))
     }
 
     /// Takes the event in the form for an actor that waits for any event.
     #[inline(always)]
     pub(in super::super) fn take_event(&mut self) -> Option<Event<M>> {
-        let event = self.turn.arrival;
-        // SAFETY: a non-null `event` points to an event that has not been moved out. It is null from here on, so the
-        // event is moved out once. A message has a body.
-        unsafe {
-            if event.is_null() {
-                return None;
-            }
-            if !(*event).label.is_message() {
-                return self.take_other();
-            }
-            self.turn.arrival = std::ptr::null_mut();
-            Some(Event::Message {
-                from: Addr((*event).label.from),
-                body: StoredEvent::body(event).read(),
-            })
+        match self.turn.arrival.take()?.read_message() {
+            Ok((from, body)) => Some(Event::Message { from, body }),
+            Err(event) => self.take_other(event),
         }
     }
 
     #[inline(never)]
-    fn take_other(&mut self) -> Option<Event<M>> {
-        self.take_arrival().and_then(ScheduledEvent::for_actor)
+    fn take_other(&mut self, event: UnreadEvent<M>) -> Option<Event<M>> {
+        event.read(self.turn.now).for_actor()
     }
 
     /// Advances to the next message of the same instant, if the receiver may take it.
     #[inline(always)]
-    pub(in super::super) fn next_of_row(&mut self) -> Option<*mut StoredEvent<M>> {
-        if self.turn.current.is_null() {
-            return None;
-        }
-        // SAFETY: a non-null `current` points to the event being handled, whose label stays in place until the next
-        // one.
-        let label = unsafe { &(*self.turn.current).label };
-        let event = self.turn.upcoming.take_alike(label)?;
+    pub(in super::super) fn next_of_row(&mut self) -> Option<MessageDelivery<M>> {
+        let current = self.turn.current?;
+        let message = self.turn.upcoming.take_alike(current.label())?;
         self.window.cursor += 1;
-        self.turn.current = event;
-        Some(event)
+        self.turn.current = Some(message.event());
+        Some(message)
     }
 
     /// Takes the event that has arrived, unless `except` is true for its head.
@@ -103,12 +82,8 @@ impl<M: Message> Shard<M> {
         &mut self,
         except: impl Fn(&Head) -> bool,
     ) -> Option<ScheduledEvent<M>> {
-        if self.turn.arrival.is_null() {
-            return None;
-        }
-        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet.
-        let head = unsafe { StoredEvent::head(self.turn.arrival, self.turn.now) };
-        if except(&head) {
+        let arrival = self.turn.arrival.as_ref()?;
+        if except(&arrival.event().head(self.turn.now)) {
             return None;
         }
         self.take_arrival()

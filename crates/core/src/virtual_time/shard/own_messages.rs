@@ -4,8 +4,8 @@
 use super::Shard;
 use super::waits::is_own_message;
 use crate::contract::Message;
+use crate::virtual_time::delivery::MessageDelivery;
 use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
-use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::table::Table;
 use std::collections::VecDeque;
 
@@ -134,10 +134,13 @@ impl<M: Message> Shard<M> {
 
     /// Makes a message of an actor to itself the event being handled.
     #[inline(always)]
-    pub(in super::super) fn arrive(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
-        let event = self.turn.scratch.set_message(message);
-        self.turn.current = event;
-        event
+    pub(in super::super) fn arrive(&mut self, message: ScheduledEvent<M>) -> MessageDelivery<M> {
+        debug_assert!(message.head.kind().has_body());
+        let event = self.turn.scratch.event.set(0, message).event();
+        self.turn.current = Some(event);
+        // SAFETY: a message to the actor itself has a body, which was just written to the shard's memory and is not used
+        // otherwise.
+        unsafe { MessageDelivery::new(event) }
     }
 
     /// True if the actor being run may have stashed events, or messages to itself.

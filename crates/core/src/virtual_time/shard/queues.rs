@@ -1,10 +1,9 @@
 //! Pending events and timers of a shard.
 
 use super::timer::Timer;
-use crate::virtual_time::buffer::{Buffer, Pool};
+use crate::virtual_time::buffer::{Buffer, Pool, Vacancy};
 use crate::virtual_time::event::Label;
-use crate::virtual_time::outbox::{Outbox, OverflowEvent, next_pending};
-use crate::virtual_time::stored_event::StoredEvent;
+use crate::virtual_time::outbox::{Outbox, OutboxCell, OverflowEvent, next_pending};
 use crate::virtual_time::wheel::Wheel;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -104,8 +103,12 @@ impl<M> Queues<M> {
 
     /// Returns the events sent to the actors of this shard, including those of other shards only while they
     /// are joined.
-    pub(in super::super) fn own(&self) -> NonNull<Outbox<M>> {
-        self.route(self.index).outbox
+    ///
+    /// # Safety
+    /// While the cell is used, this value exists, and no reference of its other methods to an outbox is held.
+    pub(in super::super) unsafe fn own(&self) -> OutboxCell<M> {
+        // SAFETY: the outboxes exist as long as `self`; the caller guarantees the rest.
+        unsafe { OutboxCell::new(self.route(self.index).outbox.as_ptr()) }
     }
 
     /// Redirects events for the other shard to that shard's memory.
@@ -123,40 +126,44 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Returns the buffer for an event in one of the next 63 windows, at this index of the ring. The buffer has space
-    /// for any event, and the caller must write one.
+    /// Returns capacity for an event in one of the next 63 windows, at this index of the ring. The caller must write an
+    /// event.
     #[inline(always)]
-    pub(super) fn near(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
-        let buffer = self.buffer(to, place);
-        // SAFETY: a route leads to memory of this shard, or of a joined shard that this thread has borrowed. The memory
-        // exists, and no other thread uses it while this shard is borrowed.
-        unsafe {
-            if !(*buffer).has_capacity(StoredEvent::<M>::MOST) {
-                self.grow_buffer(to, place);
-            }
-            &mut *buffer
+    pub(super) fn near(&mut self, to: usize, place: usize) -> Vacancy<'_, M> {
+        let buffer: *mut Buffer<M> = self.buffer(to, place);
+        // SAFETY: the buffer exists, and nothing else uses it while this shard is borrowed. If it is not vacant, this
+        // reference ends here.
+        match unsafe { (*buffer).vacant() } {
+            Some(vacancy) => vacancy,
+            None => self.grow_buffer(to, place),
         }
     }
 
     #[inline(always)]
-    fn buffer(&self, to: usize, place: usize) -> *mut Buffer<M> {
-        let outbox = self.routes[to].outbox.as_ptr();
-        // SAFETY: a route leads to an outbox that exists.
-        unsafe { &raw mut (*outbox).ring[place] }
+    fn buffer(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
+        &mut self.routed(to).ring[place]
+    }
+
+    /// Returns the outbox to which events for a shard are written.
+    #[inline(always)]
+    fn routed(&mut self, to: usize) -> &mut Outbox<M> {
+        // SAFETY: a route leads to memory of this shard, or of a joined shard that this thread has borrowed. The memory
+        // exists, and nothing else uses it while this shard is borrowed.
+        unsafe { self.routes[to].outbox.as_mut() }
     }
 
     /// Adds a chunk to a full or empty buffer. The first event of a window always needs a chunk, so this method also
     /// marks the window as pending.
     #[cold]
     #[inline(never)]
-    fn grow_buffer(&mut self, to: usize, place: usize) {
+    fn grow_buffer(&mut self, to: usize, place: usize) -> Vacancy<'_, M> {
         let Route { outbox, pool } = &mut self.routes[to];
         // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
         // Outbox and pool are separate.
         let (out, pool) = unsafe { (outbox.as_mut(), pool.as_mut()) };
         out.pending |= 1 << place;
         self.has_sent |= to != self.index;
-        out.ring[place].grow(pool);
+        out.ring[place].grow(pool)
     }
 
     /// Adds consecutive messages of one sender to one receiver that are due at the same time. `label` belongs to the
@@ -169,19 +176,12 @@ impl<M> Queues<M> {
         label: Label,
         bodies: [M; N],
     ) {
-        // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
-        let buffer = unsafe { &mut *self.buffer(to, place) };
-        if N > 0 && buffer.has_capacity(N * size_of::<StoredEvent<M>>()) {
-            // SAFETY: the chunk has space for all messages, and `N` is not 0.
-            return unsafe { buffer.write_row(label, bodies) };
+        if let Some(vacancy) = self.buffer(to, place).vacant_row() {
+            return vacancy.write(label, bodies);
         }
         for (body, index) in bodies.into_iter().zip(0..) {
-            let buffer = self.near(to, place);
-            // SAFETY: `near` has made space for any event, and the closure writes one.
-            unsafe {
-                buffer
-                    .write_with(|place| StoredEvent::write_plain(place, label.later(index), body));
-            }
+            let vacancy = self.near(to, place);
+            vacancy.write(|place| place.write_plain(label.later(index), body));
         }
     }
 
@@ -193,8 +193,7 @@ impl<M> Queues<M> {
             self.far.push(far);
         } else {
             self.has_sent = true;
-            // SAFETY: a route leads to memory that exists, and that no other thread uses while this shard is borrowed.
-            unsafe { self.routes[to].outbox.as_mut() }.far.push(far);
+            self.routed(to).far.push(far);
         }
     }
 
@@ -202,6 +201,12 @@ impl<M> Queues<M> {
     pub(in super::super) fn take_far(&mut self) -> Wheel<OverflowEvent<M>> {
         let empty = self.far.empty();
         std::mem::replace(&mut self.far, empty)
+    }
+
+    /// Takes all timers.
+    pub(super) fn take_timers(&mut self) -> Wheel<Timer> {
+        let empty = self.timers.empty();
+        std::mem::replace(&mut self.timers, empty)
     }
 
     /// Returns the first window after `window` that has an event.
@@ -235,9 +240,7 @@ mod tests {
     fn send(queues: &mut Queues<Box<u32>>, to: usize, place: usize) {
         let head = Head::new(0, Kind::Message, 1, 2, 3, 4);
         let event = ScheduledEvent::with_body(head, Box::new(7));
-        let buffer = queues.near(to, place);
-        // SAFETY: `near` has made space for any event, and the closure writes one.
-        unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) };
+        queues.near(to, place).write(|place| place.write(event));
     }
 
     fn pending(queues: &Queues<Box<u32>>) -> [u64; 2] {
@@ -270,9 +273,7 @@ mod tests {
         assert_eq!(events, 3);
         // The receiving shard provides the memory, and gets it back.
         let read = std::mem::replace(&mut second.out_mut()[1].ring[5], Buffer::new());
-        // SAFETY: each event is dropped once.
-        read.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
-        second.pool().put(read.into_free_chunks());
+        second.pool().put(read.into_cleared());
         first.part();
         second.part();
         send(second, 0, 6);

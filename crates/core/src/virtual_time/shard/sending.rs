@@ -17,7 +17,6 @@ use super::counters::FailureCause;
 use crate::contract::{Addr, Message};
 use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 use crate::virtual_time::outbox::{OverflowEvent, RING};
-use crate::virtual_time::stored_event::StoredEvent;
 
 impl<M: Message> Shard<M> {
     /// Returns the latency between two actors without a network model.
@@ -199,9 +198,8 @@ impl<M: Message> Shard<M> {
         }
         let to = self.places.owner(event.head.to);
         let place = self.place(time);
-        let buffer = self.queues.near(to, place);
-        // SAFETY: `near` has made space for any event, and the closure writes one.
-        unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) }
+        let vacancy = self.queues.near(to, place);
+        vacancy.write(|place| place.write(event));
     }
 
     /// Schedules a message with only its sender as metadata.
@@ -214,9 +212,8 @@ impl<M: Message> Shard<M> {
         }
         let to = self.places.owner(head.to);
         let place = self.place(time);
-        let buffer = self.queues.near(to, place);
-        // SAFETY: `near` has made space for any event, and the closure writes one.
-        unsafe { buffer.write_with(|place| StoredEvent::write_plain(place, head.label, body)) }
+        let vacancy = self.queues.near(to, place);
+        vacancy.write(|place| place.write_plain(head.label, body));
     }
 
     /// Returns the ring index of the window that contains `time`.

@@ -1,7 +1,6 @@
 //! Timers in the wheel.
 
 use crate::virtual_time::buffer::{Buffer, Pool};
-use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::wheel::Due;
 
 /// A timer: time, actor and token.
@@ -17,12 +16,8 @@ impl Timer {
     #[inline]
     pub(in super::super) fn push<M>(self, base: u64, events: &mut Buffer<M>, pool: &mut Pool<M>) {
         let offset = (self.time - base) as u32;
-        // SAFETY: `push_with` passes memory in which any event fits.
-        unsafe {
-            events.push_with(pool, |place| {
-                StoredEvent::<M>::write_timer(place, offset, self.actor, self.token)
-            });
-        }
+        let vacancy = events.vacancy(pool);
+        vacancy.write(|place| place.write_timer(offset, self.actor, self.token));
     }
 }
 

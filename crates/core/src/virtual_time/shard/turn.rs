@@ -7,10 +7,10 @@ use crate::contract::{CancelToken, Latency, WaitReason};
 use crate::network::Network;
 use crate::virtual_time::delivery::Upcoming;
 use crate::virtual_time::event::{Head, Kind};
-use crate::virtual_time::header::Header;
+use crate::virtual_time::header::HeaderCell;
 use crate::virtual_time::multicast::Sharing;
 use crate::virtual_time::outbox::RING;
-use crate::virtual_time::stored_event::StoredEvent;
+use crate::virtual_time::stored_event::{EventPtr, UnreadEvent};
 use crate::virtual_time::window_timers::WindowTimers;
 use std::sync::Arc;
 
@@ -94,13 +94,13 @@ impl Window {
 pub(in super::super) struct Turn<M> {
     pub(in super::super) me: u32,
     pub(in super::super) now: u64,
-    pub(in super::super) header: *mut Header,
-    /// A pointer to the event in its buffer; null if its head is in `resumed`.
-    pub(in super::super) current: *const StoredEvent<M>,
+    pub(in super::super) header: HeaderCell,
+    /// The event in its buffer; `None` if its head is in `resumed`.
+    pub(in super::super) current: Option<EventPtr<M>>,
     /// The head of an event that was stashed, or that begins a new trace.
     pub(in super::super) resumed: Head,
-    /// A pointer to the event that has arrived; null once the actor has taken it.
-    pub(in super::super) arrival: *mut StoredEvent<M>,
+    /// The event that has arrived; `None` once the actor has taken it.
+    pub(in super::super) arrival: Option<UnreadEvent<M>>,
     /// The events that an async body may take by itself.
     pub(in super::super) upcoming: Upcoming<M>,
     /// The kind of the message last delivered.
@@ -124,9 +124,9 @@ impl<M> Turn<M> {
             me: ROOT,
             now: 0,
             header: scratch.header(),
-            current: std::ptr::null(),
+            current: None,
             resumed: Turn::<M>::nothing(),
-            arrival: std::ptr::null_mut(),
+            arrival: None,
             upcoming: Upcoming::NONE,
             kind: 0,
             timers: WindowTimers::default(),

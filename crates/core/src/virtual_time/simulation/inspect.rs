@@ -5,7 +5,7 @@ use crate::contract::{Addr, Message, Outcome, Report};
 use crate::virtual_time::conclusion::add_up;
 use crate::virtual_time::engine::End;
 use crate::virtual_time::header::State;
-use std::any::{TypeId, type_name};
+use std::any::type_name;
 
 impl<M: Message> Simulation<M> {
     /// Calls a closure with the state of an actor in [handler form](crate::Actor), also after the run.
@@ -24,16 +24,14 @@ impl<M: Message> Simulation<M> {
             State::Ended => return Err(InspectError::Ended { who }),
             State::Live => {}
         }
-        if seen.kind != TypeId::of::<A>() {
-            return Err(InspectError::OtherType {
+        match seen.actor.and_then(|actor| actor.downcast_ref()) {
+            Some(actor) => Ok(look(actor)),
+            None => Err(InspectError::OtherType {
                 who,
                 is: seen.type_name,
                 asked: type_name::<A>(),
-            });
+            }),
         }
-        // SAFETY: the pointer leads to a live actor of type `A`, which stays in place while the run is paused and the
-        // shard is locked. There is no other reference to it.
-        Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 
     /// Returns the state of an actor of any type as a value, if [`Actor::state`](crate::Actor::state) provides one;
@@ -78,9 +76,7 @@ impl<M: Message> Simulation<M> {
         match seen.state {
             State::Fresh => Err(InspectError::NotBegun { who }),
             State::Ended => Err(InspectError::Ended { who }),
-            // SAFETY: the pointer leads to a live actor of this form, which stays in place while the run is paused and
-            // the shard is locked. There is no other reference to it.
-            State::Live => Ok(unsafe { (seen.value)(seen.place) }),
+            State::Live => Ok(seen.actor.and_then(seen.value)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 use crate::virtual_time::multicast::Multicast;
 use crate::virtual_time::population::SpawnRequest;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored_event::StoredEvent;
+use crate::virtual_time::stored_event::EventRef;
 
 impl<M: Message> Codec<M> {
     /// Writes an event that is due at `time`.
@@ -21,22 +21,15 @@ impl<M: Message> Codec<M> {
     }
 
     /// Writes an event from a buffer of the window that begins at `base`. The event stays in the buffer.
-    ///
-    /// # Safety
-    /// `event` must be a stored event that has not been moved out.
-    pub(in super::super) unsafe fn write_stored(
+    pub(in super::super) fn write_stored(
         &self,
         base: u64,
-        event: *mut StoredEvent<M>,
+        event: EventRef<'_, M>,
+        message: Option<&M>,
         to: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
-        // SAFETY: `event` is a stored event that has not been moved out, so a kind with a body has one.
-        unsafe {
-            let time = base + u64::from((*event).label.offset());
-            let head = StoredEvent::head(event, time);
-            let body = head.kind().has_body().then(|| &*StoredEvent::body(event));
-            self.write(time, &head, body, to)
-        }
+        let time = base + u64::from(event.label().offset());
+        self.write(time, &event.head(time), message, to)
     }
 
     fn write(

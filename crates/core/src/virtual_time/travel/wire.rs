@@ -12,7 +12,6 @@ use super::{CodecError, Input};
 use crate::contract::Plain;
 use crate::virtual_time::buffer::{Buffer, Pool};
 use crate::virtual_time::event::{Cause, Head, Kind, Label, ScheduledEvent};
-use crate::virtual_time::stored_event::StoredEvent;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -26,12 +25,8 @@ type ReadEvents<M> =
 
 /// The serialization of a run's events for other processes.
 pub(in super::super) struct Wire<M> {
-    /// Appends the events between two positions. Returns their number.
-    ///
-    /// # Safety
-    /// The positions must enclose events of a chunk of a [`Buffer`], from an event to the end.
-    pub(in super::super) write_events:
-        unsafe fn(*mut u8, *mut u8, &mut Vec<u8>) -> Result<u32, CodecError>,
+    /// Appends all events of a buffer. Returns their number.
+    pub(in super::super) write_events: fn(&Buffer<M>, &mut Vec<u8>) -> Result<u32, CodecError>,
     /// Adds `count` events to a buffer.
     pub(in super::super) read_events: ReadEvents<M>,
     /// Writes an event that is in no buffer.
@@ -80,57 +75,31 @@ impl<M> Wire<M> {
 }
 
 /// Writes events one by one; see [`Wire::write_events`].
-unsafe fn write_events<M, B: Bodies<M>>(
-    mut at: *mut u8,
-    end: *mut u8,
-    to: &mut Vec<u8>,
-) -> Result<u32, CodecError> {
+fn write_events<M, B: Bodies<M>>(buffer: &Buffer<M>, to: &mut Vec<u8>) -> Result<u32, CodecError> {
     let mut count = 0;
     // The maximum that plain messages need.
-    to.reserve(end.addr() - at.addr());
-    while at < end {
-        let event = at.cast::<StoredEvent<M>>();
-        // SAFETY: the bytes from `at` to `end` are consecutive events that have not been moved out. A kind with a body
-        // has one.
-        unsafe {
-            let label = (*event).label;
-            at = at.add(StoredEvent::<M>::size(&label));
-            if label.kind() == Kind::Plain {
-                to.extend_from_slice(&label.to_bytes());
-                B::write(&*StoredEvent::body(event), to)?;
-            } else {
-                let head = StoredEvent::head(event, 0);
-                let body = head.kind().has_body().then(|| &*StoredEvent::body(event));
-                write_event::<M, B>(&head, body, to)?;
-            }
-        }
+    to.reserve(buffer.bytes());
+    buffer.try_for_each(|event, body| {
         count += 1;
-    }
+        match body {
+            Some(body) if event.label().kind() == Kind::Plain => {
+                to.extend_from_slice(&event.label().to_bytes());
+                B::write(body, to)
+            }
+            body => write_event::<M, B>(&event.head(0), body, to),
+        }
+    })?;
     Ok(count)
 }
 
 /// Writes events with plain messages; see [`Wire::write_events`]. The positions of labels and messages do not depend on
 /// the contents, so only the kind of each event must be inspected.
-unsafe fn write_plain_events<M: Plain>(
-    mut at: *mut u8,
-    end: *mut u8,
-    to: &mut Vec<u8>,
-) -> Result<u32, CodecError> {
+fn write_plain_events<M: Plain>(buffer: &Buffer<M>, to: &mut Vec<u8>) -> Result<u32, CodecError> {
     let each = LABEL + M::SIZE;
     let (mut block, mut filled) = ([0; BLOCK], 0);
     let mut count = 0;
-    while at < end {
-        let event = at.cast::<StoredEvent<M>>();
-        // SAFETY: the bytes from `at` to `end` are consecutive events that have not been moved out. An event whose kind
-        // has a body has one.
-        let (label, body) = unsafe {
-            let label = (*event).label;
-            at = at.add(StoredEvent::<M>::size(&label));
-            (
-                label,
-                label.kind().has_body().then(|| &*StoredEvent::body(event)),
-            )
-        };
+    buffer.try_for_each(|event, body| {
+        let label = *event.label();
         count += 1;
         if filled + each > BLOCK {
             to.extend_from_slice(&block[..filled]);
@@ -146,12 +115,11 @@ unsafe fn write_plain_events<M: Plain>(
             _ => {
                 to.extend_from_slice(&block[..filled]);
                 filled = 0;
-                // SAFETY: `event` is a stored event that has not been moved out.
-                let head = unsafe { StoredEvent::head(event, 0) };
-                write_event::<M, InPlace>(&head, body, to)?;
+                write_event::<M, InPlace>(&event.head(0), body, to)?;
             }
         }
-    }
+        Ok::<_, CodecError>(())
+    })?;
     to.extend_from_slice(&block[..filled]);
     Ok(count)
 }
@@ -193,8 +161,8 @@ fn read_events<M, B: Bodies<M>>(
         }
         *from = rest;
         let body = B::read(from)?;
-        // SAFETY: the closure writes one event.
-        unsafe { buffer.push_with(pool, |place| StoredEvent::write_plain(place, label, body)) }
+        let vacancy = buffer.vacancy(pool);
+        vacancy.write(|place| place.write_plain(label, body));
     }
     Ok(())
 }
@@ -221,8 +189,8 @@ fn read_plain_events<M: Plain>(
         let Some(body) = M::read_from(body) else {
             return Err(CodecError::Body);
         };
-        // SAFETY: the closure writes one event.
-        unsafe { buffer.push_with(pool, |place| StoredEvent::write_plain(place, label, body)) }
+        let vacancy = buffer.vacancy(pool);
+        vacancy.write(|place| place.write_plain(label, body));
     }
     Ok(())
 }
@@ -295,12 +263,9 @@ mod tests {
     fn written(wire: Wire<Msg>, count: u32, pool: &mut Pool<Msg>) -> Vec<u8> {
         let mut buffer = Buffer::new();
         (0..count).for_each(|seq| buffer.push(pool, event(seq)));
-        let (mut bytes, mut chunks, mut events) = (Vec::new(), 0, 0);
-        buffer.for_each_chunk(|begin, end| {
-            // SAFETY: `begin` and `end` enclose the events of a chunk.
-            events += unsafe { (wire.write_events)(begin, end, &mut bytes) }.unwrap();
-            chunks += 1;
-        });
+        let mut bytes = Vec::new();
+        let events = (wire.write_events)(&buffer, &mut bytes).unwrap();
+        let chunks = buffer.chunks();
         assert!(chunks > 1 && events == count, "{events} in {chunks} chunks");
         bytes
     }
@@ -318,7 +283,7 @@ mod tests {
             let mut seq = 0;
             buffer.for_each(|stored| {
                 // SAFETY: the event is moved out once, and needs no drop.
-                let mut read = unsafe { StoredEvent::read(stored, 77) };
+                let mut read = unsafe { stored.read(77) };
                 if !read.head.has_cause() {
                     read.head.cause.sent = 77;
                 }

@@ -7,7 +7,7 @@
 use super::RingReceiver;
 use super::no_message::NoMessage;
 use crate::edge::meter::{Source, State};
-use crate::edge::ring::shared::{ABORTED, CLOSED, own, position};
+use crate::edge::ring::shared::{ABORTED, CLOSED, position};
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 
@@ -61,14 +61,14 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
             self.read_tail(self.head)?;
         }
         // SAFETY: the message at `head` is published, and the sender does not write to its slot before the head has
-        // passed it.
-        let copy = unsafe { self.slots.copy(self.head) };
-        // SAFETY: only the receiver calls this, the message at `head` is published, and the policy is not
-        // `drop_oldest`.
-        unsafe { self.ring.advance(self.head, 1) }?;
-        self.advance_head(1);
-        // SAFETY: the head has just moved past the message, so this copy is its only owner.
-        let message = unsafe { own(copy) };
+        // passed it. Only the receiver moves the head, because the policy is not `drop_oldest`. When the head has moved
+        // past the message, this copy is its only owner.
+        let message = unsafe {
+            let copy = self.slots.copy(self.head);
+            self.ring.advance(self.head, 1)?;
+            self.advance_head(1);
+            copy.assume_init()
+        };
         if !W::ALL_ONE {
             self.count(std::slice::from_ref(&message));
         }
@@ -101,12 +101,13 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
             *spare = unsafe { self.slots.copy(at) };
         }
         // SAFETY: `count` messages are published from `head` on, and only the receiver moves the head without
-        // `drop_oldest`.
-        unsafe { self.ring.advance(self.head, count) }?;
-        self.advance_head(count);
-        // SAFETY: `count` messages were copied behind `before`. The head has just moved past them, so these copies are
-        // their only owners.
-        unsafe { messages.set_len(before + count as usize) };
+        // `drop_oldest`. They were copied behind `before`. When the head has moved past them, these copies are their only
+        // owners.
+        unsafe {
+            self.ring.advance(self.head, count)?;
+            self.advance_head(count);
+            messages.set_len(before + count as usize);
+        }
         if !W::ALL_ONE {
             self.count(&messages[before..]);
         }
@@ -156,7 +157,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         for number in self.cells.drain(..) {
             // SAFETY: this end has moved the head past the position with this number, so only this end accesses the
             // cell until it returns the cell.
-            let message = unsafe { own(self.slots.copy(u64::from(number))) };
+            let message = unsafe { self.slots.copy(u64::from(number)).assume_init() };
             order.give_back(self.returns, number);
             self.returns += 1;
             pass(message);

@@ -10,7 +10,7 @@ use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::Aborted;
 use crate::edge::options::Overflow;
-use crate::edge::ring::shared::{ABORTED, UnsettledTail, own, position};
+use crate::edge::ring::shared::{ABORTED, UnsettledTail, position};
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 use std::mem::MaybeUninit;
@@ -83,7 +83,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 let number = order.number(at);
                 free.put(number);
                 // SAFETY: this end has moved the head past the message's position, so only this end accesses the cell.
-                unsafe { own(self.slots.copy(u64::from(number))) }
+                unsafe { self.slots.copy(u64::from(number)).assume_init() }
             })
             .collect();
         self.count_dropped(&dropped);
@@ -128,7 +128,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 self.settle(tail);
                 self.unfill(1);
                 // SAFETY: the message was not published, so this end still owns it, and uses only this copy.
-                Err(Aborted(unsafe { own(self.slots.copy(cell)) }))
+                Err(Aborted(unsafe { self.slots.copy(cell).assume_init() }))
             }
         }
     }
@@ -171,12 +171,17 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 let copy = unsafe { std::ptr::from_ref(message).cast::<MaybeUninit<T>>().read() };
                 self.fill(at, copy);
             }
-            // SAFETY: only the sender calls this, and `count` messages have been written from `tail` on.
-            match unsafe { self.ring.publish(self.tail, count) } {
+            // SAFETY: only the sender calls this, and `count` messages have been written from `tail` on. When they are
+            // published, their copies in the ring are their only owners.
+            let published = unsafe {
+                let published = self.ring.publish(self.tail, count);
+                if published.is_ok() {
+                    batch.advance(count as usize);
+                }
+                published
+            };
+            match published {
                 Ok(woken) => {
-                    // SAFETY: the first `count` messages are published, so their copies in the ring are their only
-                    // owners.
-                    unsafe { batch.advance(count as usize) };
                     self.advance_tail(count, weight);
                     if let Some(receiver) = woken {
                         self.wake(receiver);
