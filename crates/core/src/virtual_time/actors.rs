@@ -127,8 +127,10 @@ impl<M: Message, R: Actors<M>> Population<M> for R {
                 }
                 // SAFETY: the event at `at` is for this actor, and the events from it on have not been moved out.
                 at = unsafe { current.deliver(order, at) };
-                let next = order.get(at).copied();
-                let next = next.filter(|next| next.label().to == actor);
+                let next = match order.get(at) {
+                    Some(next) if next.label().to == actor => Some(*next),
+                    _ => None,
+                };
                 let due = shard.with(|shard| shard.turn.timers.next());
                 if due != u64::MAX {
                     let base = shard.with(|shard| shard.window.base);
