@@ -56,9 +56,9 @@ trait Actors<M: Message> {
     /// Returns the form that makes an actor that has not begun, and the actor's start time. Only reads.
     ///
     /// # Safety
-    /// The slot belongs to an actor of this population whose state is [`State::Fresh`], and it does not change during
-    /// `'a`.
-    unsafe fn origin<'a>(&'a self, slot: SlotPtr<M, Self::Form>) -> (&'a Arc<Self::Form>, u64);
+    /// The slot belongs to an actor of this population whose state is [`State::Fresh`], and it does not change while the
+    /// reference is used.
+    unsafe fn origin(&self, slot: SlotPtr<M, Self::Form>) -> (&Arc<Self::Form>, u64);
 
     /// Takes the parameters out of a slot, if they are stored there.
     ///
