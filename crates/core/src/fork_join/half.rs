@@ -163,8 +163,7 @@ impl<H: Home> Held<H> {
     pub(super) unsafe fn depart(self) {
         let block = self.0;
         // SAFETY: the block is parted. The job is queued only when the half is woken.
-        let job = unsafe { self.detach() };
-        std::mem::forget(job);
+        let _unqueued = unsafe { self.detach() };
         Held::<H>(block, PhantomData).pause();
     }
 

@@ -56,9 +56,9 @@ trait Actors<M: Message> {
     /// Returns the form that makes an actor that has not begun, and the actor's start time. Only reads.
     ///
     /// # Safety
-    /// The slot belongs to an actor of this population whose state is [`State::Fresh`], and it does not change during
-    /// `'a`.
-    unsafe fn origin<'a>(&'a self, slot: SlotPtr<M, Self::Form>) -> (&'a Arc<Self::Form>, u64);
+    /// The slot belongs to an actor of this population whose state is [`State::Fresh`], and it does not change while the
+    /// reference is used.
+    unsafe fn origin(&self, slot: SlotPtr<M, Self::Form>) -> (&Arc<Self::Form>, u64);
 
     /// Takes the parameters out of a slot, if they are stored there.
     ///
@@ -127,8 +127,10 @@ impl<M: Message, R: Actors<M>> Population<M> for R {
                 }
                 // SAFETY: the event at `at` is for this actor, and the events from it on have not been moved out.
                 at = unsafe { current.deliver(order, at) };
-                let next = order.get(at).copied();
-                let next = next.filter(|next| next.label().to == actor);
+                let next = match order.get(at) {
+                    Some(next) if next.label().to == actor => Some(*next),
+                    _ => None,
+                };
                 let due = shard.with(|shard| shard.turn.timers.next());
                 if due != u64::MAX {
                     let base = shard.with(|shard| shard.window.base);

@@ -223,7 +223,9 @@ impl Label {
     /// True if both have the same kind and receiver, and are due at the same instant of a window.
     #[inline(always)]
     pub(super) fn is_alike(&self, other: &Label) -> bool {
-        (self.key, self.to) == (other.key, other.to)
+        // One comparison, because compilers would compare the two numbers one after the other.
+        let both = |label: &Label| u64::from(label.to) << 32 | u64::from(label.key);
+        both(self) == both(other)
     }
 
     /// Returns the sort key within a window: receiver, then time, sender, sequence, kind.

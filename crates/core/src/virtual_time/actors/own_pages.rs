@@ -119,7 +119,7 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
     }
 
     #[inline(always)]
-    unsafe fn origin<'a>(&'a self, _: SlotPtr<M, F>) -> (&'a Arc<F>, u64) {
+    unsafe fn origin(&self, _: SlotPtr<M, F>) -> (&Arc<F>, u64) {
         (&self.form, self.birth_time)
     }
 

@@ -86,9 +86,9 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
         place.map_or(0, |place| place.index)
     }
 
-    unsafe fn origin<'a>(&'a self, slot: SlotPtr<M, F>) -> (&'a Arc<F>, u64) {
+    unsafe fn origin(&self, slot: SlotPtr<M, F>) -> (&Arc<F>, u64) {
         // SAFETY: the caller guarantees that the actor has not begun, so its slot holds an origin, which stays there
-        // during `'a`.
+        // while the reference is used.
         let origin = unsafe { &*slot.origin() };
         (&origin.form, origin.birth_time)
     }
