@@ -230,7 +230,7 @@ impl Channel {
     }
 
     /// Waits for the reply, and takes the output of the process. The process is stuck when it has used `limit` of
-    /// processor time meanwhile, or none in ten minutes. How long a busy machine delays it must not change a result.
+    /// processor time since the command, or none in ten minutes. How long a busy machine delays it must not change a result.
     pub(crate) fn receive(&self, limit: Duration, output: &mut HostOutput) -> Reply {
         let memory = self.0;
         let mut answered = memory.reply.wait_for(Some(1));

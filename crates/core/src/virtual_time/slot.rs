@@ -103,7 +103,7 @@ impl<M, F: Form<M>> SlotPtr<M, F> {
     }
 
     /// Drops the actor with this address, if it has begun and not ended. A panic of the destructor counts as a panic
-    /// of the actor. No code of the actor runs meanwhile.
+    /// of the actor. No code of the actor runs while it is dropped.
     pub(super) fn clear(self, shard: ShardCell<M>, actor: u32)
     where
         M: Message,
