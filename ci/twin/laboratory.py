@@ -204,8 +204,8 @@ class System:
 
 
 def for_all(work):
-    """Does `work` for all selected systems: first at once for those whose services wait, for which two cores are
-    enough, then for each of those whose services use a core, while everything else has the others."""
+    """Calls `work` with groups of the selected systems: first with all systems whose services only wait, because two
+    cores are enough for them, then with each system whose services use a core of their own."""
     WORK.mkdir(parents=True, exist_ok=True)
     (WORK / "traces").mkdir(exist_ok=True)
     cores = {name: [about["core"] for about in SYSTEMS[name]["services"].values() if "core" in about] for name in selected()}

@@ -150,7 +150,7 @@ fn signal_hosts(signal: i32) {
             count += 1;
         }
     }
-    assert!(count > 0, "there is no host");
+    assert!(count > 0, "no process of a host was found");
 }
 
 #[corsair_host::test]

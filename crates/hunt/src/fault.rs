@@ -292,8 +292,7 @@ impl Fault {
         other
     }
 
-    /// Returns a fault that begins later by `by`, and lasts as long, if it then ends at `end` at the latest; otherwise
-    /// it ends there.
+    /// Returns a fault that begins later by `by` and lasts as long. It is moved by less, if it would end after `end`.
     pub(crate) fn later(&self, by: u32, end: u32) -> Fault {
         let mut other = self.clone();
         if let Some(span) = self.span() {

@@ -152,7 +152,7 @@ fn learn(mut look_ups: Vec<LookUp>) -> Option<LearnedCache> {
     let rate = (look_ups.len() - instances) as f64 / lasted.max(1) as f64;
     let recorded = hits as f64 / reuses.len() as f64;
     let is_same = match (size, ttl) {
-        // The reuses are a biased sample while the cache fills; without limits there is no other hit rate than 1.
+        // The reuses are a biased sample while the cache fills; a cache without limits has a hit rate of 1.
         (None, None) => true,
         _ => (popularity.hit_rate(size, ttl, rate) - steady(&look_ups)).abs() <= MOST_OFF,
     };

@@ -35,7 +35,7 @@ unsafe impl Send for JobHandle {}
 impl JobHandle {
     /// # Safety
     /// The block that begins with the job exists until the job has run, its contents are `Send`, and its function
-    /// accepts its address. There is no other handle of the job.
+    /// accepts its address. No other handle of the job exists.
     #[inline(always)]
     pub(super) unsafe fn new(job: NonNull<Job>) -> JobHandle {
         JobHandle(job)
