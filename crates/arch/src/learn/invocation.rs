@@ -256,11 +256,9 @@ impl Invocations {
                 && let Some(within) = joining.caller(place, &made).0
             {
                 let within = &mut self.all[within as usize];
-                within.key = if within.key == 0 {
-                    span.key
-                } else {
-                    within.key
-                };
+                if within.key == 0 {
+                    within.key = span.key;
+                }
             }
         }
         let mut incomplete = Vec::new();
