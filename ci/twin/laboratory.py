@@ -49,6 +49,8 @@ SYSTEMS = json.loads((HERE / "systems.json").read_text())
 ONLY = [name.strip() for name in os.environ.get("TWIN_ONLY", "").split(",") if name.strip()]
 # The highest 99th percentile, in seconds, of a load that the system sustains, and the highest share of failures.
 OBJECTIVE, MOST_FAILED = 0.5, 0.01
+# The steps of the search for it.
+BISECTIONS = 5
 
 
 @dataclass
@@ -427,7 +429,7 @@ def tipping(requests, scenario):
 def searched_capacity(system, scenario, seed):
     """The highest rate that a system sustains, by bisection between 0.6 and 1.2 of the configured capacity."""
     low, high = 0.6 * scenario.rates[0][1], 1.2 * scenario.rates[0][1]
-    for step in range(5):
+    for step in range(BISECTIONS):
         rate = (low + high) / 2
         times, failed = counted(system.generate([[0, rate]], scenario.seconds, seed + step))
         met = quantile(times, 0.99) <= OBJECTIVE and failed <= MOST_FAILED
@@ -507,7 +509,10 @@ def predict_tipping(scenario, learned, others):
 
 def predict_capacity(scenario, learned, others):
     runs = [simulated_capacity(file, scenario, 100 + number) for number, file in enumerate(others)]
-    return {"capacity": simulated_capacity(learned, scenario, 0), "capacity_interval": interval(runs)}
+    low, high = interval(runs)
+    # The measured capacity is the middle of the last step of a bisection.
+    step = 0.6 * scenario.rates[0][1] / 2**BISECTIONS / 2
+    return {"capacity": simulated_capacity(learned, scenario, 0), "capacity_interval": [low - step, high + step]}
 
 
 PREDICT = {"times": predict_times, "tipping": predict_tipping, "capacity": predict_capacity}
