@@ -1,6 +1,6 @@
 //! Finds the classes of `corsair.sim` that are written in Python and used from Rust.
 
-use super::timeout::Timeout;
+use super::classes::Timeout;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
