@@ -17,20 +17,28 @@ use crate::state::HostState;
 use crate::uplink::Uplink;
 use crate::wire::Wire;
 use corsair::{Actor, Context, Event, Flow, TimerHandle, Token};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::time::Duration;
-use tasks::{Progress, Tasks};
-
-/// The future of an actor's body. The output is `None`, or the reason of a failure.
-pub(crate) type Running = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
+use tasks::{Progress, Running, Tasks};
 
 /// Creates the future of an actor's body at each start of the host.
 pub(crate) type Body = Box<dyn Fn(Net) -> Running + Send + Sync>;
 
+/// The bodies of the hosts that are actors, by the index of the host.
+#[derive(Default)]
+pub(crate) struct Bodies(pub BTreeMap<usize, Body>);
+
+impl std::fmt::Debug for Bodies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
 /// The actor of a host that runs a body.
 pub(crate) struct Native {
     uplink: Uplink,
+    body: Option<&'static Body>,
     /// The sockets, which outlive the body, as on a real host.
     net: Option<Net>,
     tasks: Tasks,
@@ -40,9 +48,10 @@ pub(crate) struct Native {
 }
 
 impl Native {
-    pub(crate) fn new(uplink: Uplink) -> Native {
+    pub(crate) fn new(uplink: Uplink, bodies: &'static Bodies) -> Native {
         Native {
             settings: uplink.world.settings_of(uplink.host),
+            body: bodies.0.get(&uplink.host),
             uplink,
             net: None,
             tasks: Tasks::default(),
@@ -53,10 +62,7 @@ impl Native {
 
     /// Starts the body.
     fn boot<C: Context<Wire>>(&mut self, cx: &mut C) {
-        let crate::world::Program::Actor(body) = &self.uplink.world.hosts[self.uplink.host].program
-        else {
-            return;
-        };
+        let Some(body) = self.body else { return };
         self.net = None;
         let net = Net::new(self.uplink.clone(), self.starts, cx.now().as_nanos());
         net.set_names(self.settings.has_names);
@@ -92,7 +98,7 @@ impl Native {
             record.state == HostState::Running && !record.is_paused
         };
         if can_run {
-            let progress = catch_unwind(AssertUnwindSafe(|| self.tasks.run(&net)));
+            let progress = catch_unwind(AssertUnwindSafe(|| self.tasks.run(|| net.take_spawned())));
             match progress {
                 Ok(Progress::Waits) if !net.is_awaited() => self.end(
                     HostState::Deadlocked,

@@ -12,29 +12,15 @@ use crate::kernel::{self, Kernel};
 use crate::packet::Reader;
 use crate::storage::Medium;
 use crate::symbols::threads;
-use crate::world::{HostSpec, Program, World, addresses};
+use crate::world::{Executable, HostSpec, Program, World, addresses};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// The environment variable with the descriptor of the file that contains the configuration of the process.
 const BOOT: &str = "CORSAIR_HOST_BOOT";
-
-/// A program of this machine.
-#[derive(Debug)]
-pub(crate) struct Executable {
-    pub path: PathBuf,
-    /// The shared object with the simulated kernel.
-    pub preload: PathBuf,
-    /// The directories and files of this machine that the program may read.
-    pub readable: Vec<PathBuf>,
-    /// The additional environment variables of the program.
-    pub environment: Vec<(String, String)>,
-    /// The descriptor of the channel's file.
-    pub channel_fd: i32,
-}
 
 /// The parameters of a host's start.
 #[derive(Clone, Copy, Debug)]

@@ -4,19 +4,17 @@
 //! the C library ([`crate::symbols`]) or through the filter ([`trap`]). The function [`call`] serves it. A call that
 //! has to wait returns the reason for the wait. The thread then passes the baton on, and repeats the call when it is
 //! woken.
-#![allow(
-    unsafe_code,
-    reason = "reads and writes the memory that calls point to"
-)]
 
 mod attributes;
 pub(crate) mod clock;
+mod commands;
 mod descriptors;
 mod devices;
 mod epoll;
 mod events;
 mod files;
 mod futex;
+mod handlers;
 mod identity;
 mod inet;
 mod locks;
@@ -24,12 +22,16 @@ pub(crate) mod memory;
 mod messages;
 pub(crate) mod names;
 mod nested;
+mod objects;
 mod paths;
 mod pipes;
 mod poll;
 mod process;
+mod scheduler;
 mod signals;
 mod sockets;
+mod state;
+mod step;
 mod streams;
 mod table;
 pub(crate) mod threads;
@@ -39,212 +41,26 @@ mod unix;
 pub(crate) mod user;
 
 use crate::calls::Call;
-use crate::channel::{Channel, Command, Ending};
-use crate::disk::Disk;
+use crate::channel::{Channel, Ending};
 use crate::drift::Drift;
-use crate::filesystem::{FileSystem, Ino, ROOT};
-use crate::packet::{Packet, Reader};
-use crate::raw::{Args, args, raw};
+use crate::filesystem::{FileSystem, ROOT};
+use crate::packet::Packet;
+use crate::raw::Args;
 use crate::settings::Settings;
 pub(crate) use crate::tcp::{Id, NEVER};
 use crate::world::World;
-use std::cell::{Cell, UnsafeCell};
+use commands::{next_thread, serve};
+use objects::Descriptors;
+use objects::files::Locks;
+use objects::inet::Inet;
+use objects::pipes::Pipes;
+use objects::unix::Names;
+use scheduler::Scheduler;
+pub(crate) use scheduler::StartedThread;
+use state::{BORROWED, Random, Regions};
+pub(crate) use state::{Kernel, current_thread, fatal, install, outside, with};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The result of an attempt at a call.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// The result, in the format of the real kernel: errors are negative.
-    Done(isize),
-    /// The call is repeated when the thread is woken.
-    Wait(Wait),
-    /// The call is repeated after a microsecond.
-    Linger,
-    /// Other threads run first; then the call returns this result.
-    Yield(isize),
-    /// The calling thread raises a signal, and then the call returns this result.
-    Raise { signal: i32, result: isize },
-    /// The call is not simulated.
-    Unsupported,
-    /// The calling thread never returns.
-    Exit,
-}
-
-/// A thread's reason for waiting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wait {
-    /// The events that wake the thread.
-    pub on: On,
-    /// The time at which the thread is woken; [`NEVER`] for no limit.
-    pub until: u64,
-}
-
-/// Events that wake a thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum On {
-    /// Only the passage of time.
-    Time,
-    /// A wake-up of the futex at this address, if the wake-up has any bit of this set.
-    Futex(usize, u32),
-    /// A change of any of the objects.
-    Objects(Vec<Id>),
-    /// The end of a thread.
-    End(usize),
-}
-
-/// The reasons why a waiting thread continues.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Waking {
-    /// The awaited event has happened, or may have happened.
-    #[default]
-    Woken,
-    /// The time limit was reached.
-    TimedOut,
-    /// A signal has arrived, and its handler has run.
-    Interrupted,
-}
-
-/// The state of a call between its attempts.
-#[derive(Debug, Default)]
-pub(crate) struct Attempt {
-    /// The time limit, computed at the first attempt.
-    until: Option<u64>,
-    /// True if the thread was woken because the time limit of its wait was reached.
-    pub timed_out: bool,
-    /// True if the thread was woken for another reason.
-    pub woken: bool,
-    /// The end of a named pipe that `open` has created, and that waits for a partner.
-    pub opened: Option<Id>,
-    /// The number of bytes that a blocking write has already transferred.
-    pub sent: usize,
-}
-
-impl Attempt {
-    /// Returns the time limit of a call, which is computed once.
-    fn until(&mut self, compute: impl FnOnce() -> u64) -> u64 {
-        *self.until.get_or_insert_with(compute)
-    }
-}
-
-/// The state of a host.
-pub(crate) struct Kernel {
-    pub world: &'static World,
-    pub host: usize,
-    /// The time that the host's clocks count, in nanoseconds.
-    pub now: u64,
-    /// Virtual time in nanoseconds.
-    time: u64,
-    drift: Drift,
-    channel: Channel,
-    random: Random,
-    scheduler: threads::Scheduler,
-    descriptors: descriptors::Descriptors,
-    inet: inet::Inet,
-    unix: unix::Names,
-    pipes: pipes::Pipes,
-    /// The times at which objects must be checked again.
-    timers: BTreeSet<(u64, Id)>,
-    memory: memory::Regions,
-    files: FileSystem,
-    disk: Disk,
-    /// True if names of other hosts can be looked up.
-    has_names: bool,
-    locks: locks::Locks,
-    /// The directory at which relative paths start.
-    directory: Ino,
-    /// The permissions that new files do not get (`umask`).
-    mask: u32,
-    calls: u64,
-    /// A hash of all calls, with their times and results.
-    trace: u64,
-    /// The number of consecutive calls that did not wait ([`Kernel::without_waiting`]).
-    readings: u32,
-    /// Threads that the program has started and not joined.
-    pub started: Vec<threads::StartedThread>,
-    /// Names of threads for the log.
-    thread_names: BTreeMap<usize, String>,
-    /// True if the process was stopped for a debugger.
-    has_stopped: bool,
-}
-
-/// The generator of a host's random numbers.
-#[derive(Debug)]
-pub(crate) struct Random(corsair::Random);
-
-impl Random {
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0.bits()
-    }
-
-    /// Returns a random number below `bound`, which is not 0.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        self.0.below(bound as u32) as usize
-    }
-}
-
-/// The kernel of this process, if it is a host.
-struct KernelCell(UnsafeCell<Option<Kernel>>);
-
-// SAFETY: only the thread that has the baton calls `with`, or the machine's thread while no other thread has the baton.
-unsafe impl Sync for KernelCell {}
-
-static OWN: KernelCell = KernelCell(UnsafeCell::new(None));
-
-thread_local! {
-    /// The number of this simulated thread; `None` while it does not have the baton, and within [`outside`].
-    static THREAD: Cell<Option<usize>> = const { Cell::new(None) };
-    /// True while this thread borrows the kernel.
-    static BORROWED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Returns the number of the calling thread, if it belongs to the program of a host.
-pub(crate) fn current_thread() -> Option<usize> {
-    THREAD.get()
-}
-
-/// Runs `act` so that its calls reach the real kernel. The calling thread keeps the baton.
-pub(crate) fn outside<T>(act: impl FnOnce() -> T) -> T {
-    let thread = THREAD.take();
-    let result = act();
-    THREAD.set(thread);
-    result
-}
-
-/// Turns this process into a host.
-pub(crate) fn install(kernel: Kernel) {
-    // SAFETY: called once, by the only thread of a process that has just been forked.
-    unsafe { *OWN.0.get() = Some(kernel) };
-}
-
-/// Calls `act` with the kernel. The calling thread must have the baton.
-pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
-    if BORROWED.replace(true) {
-        fatal("the simulated kernel was entered from within itself");
-    }
-    // SAFETY: only one thread of the process has the baton, which is this one, and `BORROWED` excludes a second
-    // reference on it. The reference ends with the closure, which does not pass the baton on.
-    let Some(kernel) = (unsafe { &mut *OWN.0.get() }) else {
-        fatal("this process is not a host");
-    };
-    let result = act(kernel);
-    BORROWED.set(false);
-    result
-}
-
-/// Ends the process with a message, without allocating memory.
-pub(crate) fn fatal(message: &str) -> ! {
-    // Nothing is allocated, because the allocator may be the cause of the failure.
-    for text in ["corsair-host: ", message, "\n"] {
-        let arguments = args([2, text.as_ptr() as usize, text.len()]);
-        // SAFETY: the text is valid for reads.
-        unsafe { raw(libc::SYS_write, arguments) };
-    }
-    // SAFETY: the call takes no pointers, and ends the process.
-    unsafe {
-        raw(libc::SYS_exit_group, [134, 0, 0, 0, 0, 0]);
-    }
-    unreachable!("the process has ended")
-}
+pub(crate) use step::{Attempt, On, Step, Wait, Waking};
 
 /// Serves a call of the calling thread, which belongs to a host's program. Returns the result that the real kernel
 /// would return.
@@ -277,7 +93,7 @@ pub(crate) fn call(number: i64, args: Args) -> isize {
             }
             // The handler makes calls, so the kernel is not borrowed.
             Step::Raise { signal, result } => {
-                process::raise(signal);
+                handlers::raise(signal);
                 return result;
             }
             Step::Unsupported => process::refuse(number, &args),
@@ -337,18 +153,18 @@ impl Kernel {
             time: now,
             drift: Drift::default(),
             channel,
-            scheduler: threads::Scheduler::default(),
-            descriptors: descriptors::Descriptors::new(),
-            inet: inet::Inet::new(&mut random),
-            unix: unix::Names::default(),
-            pipes: pipes::Pipes::default(),
+            scheduler: Scheduler::default(),
+            descriptors: Descriptors::new(),
+            inet: Inet::new(&mut random.0),
+            unix: Names::default(),
+            pipes: Pipes::default(),
             random,
             timers: BTreeSet::new(),
-            memory: memory::Regions::new(),
+            memory: Regions::new(memory::MAPPINGS),
             files,
             disk: world.disk,
             has_names: true,
-            locks: locks::Locks::default(),
+            locks: Locks::default(),
             directory: ROOT,
             mask: 0o022,
             calls: 0,
@@ -484,58 +300,6 @@ impl Kernel {
         }
         self.scheduler.wake_expired(self.now);
     }
-}
-
-/// Ends the step and serves commands of the simulation until a thread is ready. Returns this thread. The caller is the
-/// thread that has the baton and finds no thread ready: a thread of the program (this saves a switch), or the first
-/// thread of the process.
-pub(crate) fn next_thread() -> usize {
-    loop {
-        if let Some(thread) = with(|kernel| kernel.choose()) {
-            return thread;
-        }
-        let channel = with(|kernel| {
-            let next = kernel.next();
-            kernel.check_deadlock(next);
-            let switches = kernel.scheduler.switches;
-            let channel = kernel.channel.other_side();
-            channel.done(
-                kernel.drift.virtual_at(next),
-                kernel.calls,
-                switches,
-                kernel.trace,
-            );
-            channel
-        });
-        serve(channel.wait());
-    }
-}
-
-/// Serves a command.
-fn serve((command, time, input): (Command, u64, Vec<u8>)) {
-    with(|kernel| {
-        kernel.time = kernel.time.max(time);
-        kernel.now = kernel.drift.local(kernel.time);
-        nested::set_time(kernel.now);
-        kernel.stop_for_debugger();
-        match command {
-            Command::Kill => kernel.kill(),
-            Command::Signal => {
-                let signal = Reader(&input).u32();
-                kernel.deliver_signal(signal.unwrap_or(0) as i32);
-            }
-            Command::Settings => {
-                if let Some(settings) = Settings::from_bytes(&input) {
-                    kernel.change_settings(settings);
-                }
-            }
-            Command::Step => {
-                if let Some(packet) = Reader(&input).packet() {
-                    kernel.receive(packet);
-                }
-            }
-        }
-    });
 }
 
 /// Runs a host. Called by the first thread of the process, which is not part of the program.

@@ -1,6 +1,6 @@
 //! A simulation that has begun: the engine, the actors of its hosts, and their processes.
 
-use crate::actor::Native;
+use crate::actor::{Bodies, Native};
 use crate::channel::Channel;
 use crate::error::SimError;
 use crate::fault::Power;
@@ -43,6 +43,7 @@ impl std::fmt::Debug for ActiveRun {
 struct Root {
     /// The uplink of the first host.
     uplink: Uplink,
+    bodies: &'static Bodies,
     groups: Vec<Range<usize>>,
     zygote: Arc<Zygote>,
 }
@@ -68,7 +69,7 @@ impl Scenario<Wire> for Root {
                 None => {
                     let names = hosts[group.clone()].iter().map(|host| host.name.clone());
                     let names = Spawn::named(names.collect());
-                    cx.spawn_actors(names, move |index| Native::new(at(index)))
+                    cx.spawn_actors(names, move |index| Native::new(at(index), self.bodies))
                         .await
                 }
             };
@@ -86,6 +87,7 @@ impl ActiveRun {
     /// Starts the processes and the engine. Hosts are in groups, each of which has one kind of program.
     pub(crate) fn begin(
         world: &'static World,
+        bodies: &'static Bodies,
         groups: Vec<Range<usize>>,
         workers: NonZeroUsize,
         network: Arc<dyn Network>,
@@ -115,6 +117,7 @@ impl ActiveRun {
         };
         let root = Root {
             uplink,
+            bodies,
             groups,
             zygote: Arc::clone(&zygote),
         };

@@ -1,11 +1,11 @@
 //! A simulation: its hosts, faults and progress.
 
-use crate::actor::Net;
+use crate::actor::{Bodies, Body, Net};
 use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::error::SimError;
-use crate::executable::{self, Executable};
+use crate::executable;
 use crate::fault::{Fault, Kind};
 use crate::filesystem::FileSystem;
 use crate::heap::{self, Zone};
@@ -18,7 +18,7 @@ use crate::state::{HostId, HostState};
 use crate::storage::Medium;
 use crate::uplink::Record;
 use crate::wire::Wire;
-use crate::world::{HostSpec, Program, World, addresses};
+use crate::world::{Executable, HostSpec, Program, World, addresses};
 use corsair::Time;
 use corsair::network::{Fifo, Jitter, Network};
 use std::collections::BTreeMap;
@@ -44,6 +44,7 @@ pub struct Sim {
     links: OwnModels,
     environment: Vec<(String, String)>,
     hosts: Vec<HostSpec>,
+    bodies: Bodies,
     names: BTreeMap<String, usize>,
     /// The groups of hosts, by index; each group is spawned by one request.
     groups: Vec<Range<usize>>,
@@ -68,6 +69,7 @@ impl Sim {
             links: OwnModels::new(),
             environment: vec![],
             hosts: vec![],
+            bodies: Bodies::default(),
             names: BTreeMap::new(),
             groups: vec![],
             disk: Disk::new(),
@@ -203,6 +205,15 @@ impl Sim {
         HostId(index)
     }
 
+    /// Adds a host that runs a body, like [`Sim::add`].
+    fn add_actor(&mut self, name: String, body: Body, group: Option<usize>) -> HostId {
+        let host = self.add(name, Ok(Program::Actor), group);
+        if self.run.is_none() {
+            self.bodies.0.insert(host.0, body);
+        }
+        host
+    }
+
     /// Adds `count` hosts named `<name>-0`, `<name>-1` and so on; each program receives its number.
     pub fn hosts<T: Termination>(
         &mut self,
@@ -240,7 +251,7 @@ impl Sim {
     where
         B: Future<Output: Outcome> + Send + 'static,
     {
-        self.add(name.into(), Ok(actor(body)), None)
+        self.add_actor(name.into(), actor(body), None)
     }
 
     /// Adds `count` actors named `<name>-0`, `<name>-1` and so on; each body receives its number. A simulation can have
@@ -257,8 +268,8 @@ impl Sim {
         let first = self.hosts.len();
         let add = |number| {
             let body = body.clone();
-            let program = actor(move |net| body(number, net));
-            self.add(format!("{name}-{number}"), Ok(program), Some(first))
+            let body = actor(move |net| body(number, net));
+            self.add_actor(format!("{name}-{number}"), body, Some(first))
         };
         (0..count).map(add).collect()
     }
@@ -389,10 +400,11 @@ impl Sim {
             files: std::mem::take(&mut self.files),
             readable: vec![],
         }));
+        let bodies = Box::leak(Box::new(std::mem::take(&mut self.bodies)));
         let groups = std::mem::take(&mut self.groups);
         let own_models = std::mem::take(&mut self.links);
         let network = Arc::clone(&self.network);
-        ActiveRun::begin(world, groups, self.workers, network, own_models)
+        ActiveRun::begin(world, bodies, groups, self.workers, network, own_models)
     }
 
     /// Takes the changes of settings at time 0, which apply before the programs start.
@@ -549,15 +561,15 @@ impl Sim {
     }
 }
 
-/// Creates the program of a host that is an actor.
-fn actor<B>(body: impl Fn(Net) -> B + Send + Sync + 'static) -> Program
+/// Creates the body of a host that is an actor.
+fn actor<B>(body: impl Fn(Net) -> B + Send + Sync + 'static) -> Body
 where
     B: Future<Output: Outcome> + Send + 'static,
 {
-    Program::Actor(Box::new(move |net| {
+    Box::new(move |net| {
         let body = body(net);
         Box::pin(async move { body.await.failure() })
-    }))
+    })
 }
 
 /// Returns the status of an exit code; `ExitCode` has no method that returns it.

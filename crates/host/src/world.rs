@@ -1,20 +1,33 @@
 //! The data that all hosts of a simulation share. It does not change after the first host is started.
 
-use crate::actor::Body;
 use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
-use crate::executable::Executable;
 use crate::settings::{Setting, Settings};
 use crate::storage::Medium;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The network address of all hosts: the address of the first host follows it.
 const NET_V4: u32 = 0x0a00_0000;
 const NET_V6: u128 = 0xfd00 << 112;
+
+/// A program of this machine.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    pub path: PathBuf,
+    /// The shared object with the simulated kernel.
+    pub preload: PathBuf,
+    /// The directories and files of this machine that the program may read.
+    pub readable: Vec<PathBuf>,
+    /// The additional environment variables of the program.
+    pub environment: Vec<(String, String)>,
+    /// The descriptor of the channel's file.
+    pub channel_fd: i32,
+}
 
 /// The program of a host.
 pub(crate) enum Program {
@@ -23,7 +36,7 @@ pub(crate) enum Program {
     /// A program of this machine, in a separate process.
     File(Executable, Channel),
     /// An async body within the engine.
-    Actor(Body),
+    Actor,
     /// A host in the view of a process that runs an executed program. Only the process's own host has a channel.
     Elsewhere(Option<Channel>),
 }
@@ -43,7 +56,7 @@ impl HostSpec {
     pub(crate) fn channel(&self) -> Option<&Channel> {
         match &self.program {
             Program::Main(_, channel) | Program::File(_, channel) => Some(channel),
-            Program::Actor(_) => None,
+            Program::Actor => None,
             Program::Elsewhere(channel) => channel.as_ref(),
         }
     }
@@ -133,7 +146,7 @@ mod tests {
         let host = |(index, name): (usize, &String)| HostSpec {
             name: name.clone(),
             addresses: addresses(index),
-            program: Program::Actor(Box::new(|_| Box::pin(async { None }))),
+            program: Program::Actor,
             arguments: vec![],
         };
         let world = World {

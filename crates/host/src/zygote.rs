@@ -3,12 +3,12 @@
 #![allow(unsafe_code, reason = "forks processes")]
 
 use crate::channel::{Channel, Ending};
-use crate::executable::{self, Boot, Executable};
+use crate::executable::{self, Boot};
 use crate::heap::{self, Zone};
 use crate::kernel::{self, Kernel};
 use crate::raw::args;
 use crate::symbols::threads;
-use crate::world::{HostSpec, Program, World};
+use crate::world::{Executable, HostSpec, Program, World};
 use std::io;
 use std::sync::Mutex;
 

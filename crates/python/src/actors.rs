@@ -6,6 +6,7 @@
 
 mod context;
 mod fingerprint;
+mod mail;
 mod relay;
 mod saving;
 mod simulation;

@@ -7,6 +7,7 @@
 mod actors;
 mod architecture;
 mod arguments;
+mod checkpointing;
 mod command;
 mod draws;
 mod entry;

@@ -1,11 +1,12 @@
 //! An architecture in virtual time that Python advances step by step.
 
 use crate::arguments::{Arguments, Count, Seed, Span, scale};
+use crate::checkpointing::{Owner, not_driven};
 use crate::error;
 use crate::interrupt::watched;
 use crate::recording::Recording;
 use crate::run::{self, Job, RunContext, RunResults, job};
-use crate::saved::{self, Owner, SavedCheckpoint};
+use crate::saved::{self, SavedCheckpoint};
 use crate::search::settings;
 use corsair::{CancelToken, Executor, Progress, Time};
 use corsair_arch::live::{Live as World, ResumeError, Sending};
@@ -283,7 +284,7 @@ impl Live {
             };
             let driven = watched(py, &self.cancel, progress, so_far, run)?;
             let missed = owner.finish()?;
-            let is_over = driven.map_err(|e| saved::not_driven(&e))?;
+            let is_over = driven.map_err(|e| not_driven(&e))?;
             Ok(is_over.then_some(missed))
         })
     }

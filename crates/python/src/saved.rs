@@ -2,21 +2,17 @@
 
 use crate::arguments::Seed;
 use crate::error;
-use crate::recording::Recording;
 use crate::spans::Spans;
-use corsair::{CancelToken, Snapshot, Time};
-use corsair_arch::live::ResumeError;
+use corsair::{Snapshot, Time};
 use corsair_observe::checkpoint::{
     self, Checkpoint, CheckpointError, Draft, Program, RECORDER, RunId,
 };
-use corsair_observe::run::{Checkpointing, DriveError, SaveEvent};
-use corsair_observe::{Recorder, ResumePoint, SavedOutputs};
+use corsair_observe::{ResumePoint, SavedOutputs};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The program that writes these checkpoints. The command line counts as another program, because it also saves flags.
 pub const PROGRAM: Program = Program {
@@ -26,7 +22,7 @@ pub const PROGRAM: Program = Program {
 };
 
 /// The name of the file with the spans, which a checkpoint has in addition to the run and the state of its recorder.
-const SPANS: &str = "spans";
+pub const SPANS: &str = "spans";
 
 /// Returns the exception for a run that cannot be saved, or a checkpoint that cannot be read.
 pub fn failed(error: &CheckpointError) -> PyErr {
@@ -40,108 +36,6 @@ pub fn failed(error: &CheckpointError) -> PyErr {
         }
         CheckpointError::Read { .. } | CheckpointError::Write { .. } => PyOSError::new_err(said),
         _ => PyValueError::new_err(said),
-    }
-}
-
-/// Writes checkpoints during a run on behalf of Python.
-pub struct Owner<'a> {
-    about: &'a str,
-    recording: &'a Mutex<Option<Recording>>,
-    cancel: CancelToken,
-    /// Times that the run has not reached.
-    missed: Mutex<Vec<f64>>,
-    error: Mutex<Option<PyErr>>,
-}
-
-impl<'a> Owner<'a> {
-    /// Creates the owner. `about` describes the run. An error cancels the run.
-    pub fn new(
-        about: &'a str,
-        recording: &'a Mutex<Option<Recording>>,
-        cancel: CancelToken,
-    ) -> Owner<'a> {
-        Owner {
-            about,
-            recording,
-            cancel,
-            missed: Mutex::default(),
-            error: Mutex::default(),
-        }
-    }
-
-    /// The recorder of the run.
-    pub fn recorder(&self) -> Recorder {
-        let recording = lock(self.recording);
-        let recording = recording.as_ref();
-        recording.map_or(Recorder::off(), Recording::recorder)
-    }
-
-    /// Returns the requested checkpoint times, in seconds, that the run did not reach.
-    ///
-    /// # Errors
-    /// If a checkpoint could not be written.
-    pub fn finish(self) -> PyResult<Vec<f64>> {
-        let error = self.error.into_inner();
-        match error.unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None => Ok(std::mem::take(&mut *lock(&self.missed))),
-        }
-    }
-
-    fn fail(&self, error: PyErr) {
-        self.cancel.cancel();
-        lock(&self.error).get_or_insert(error);
-    }
-}
-
-impl Checkpointing for Owner<'_> {
-    fn program(&self) -> Program {
-        PROGRAM
-    }
-
-    fn details(&self) -> Value {
-        json!(self.about)
-    }
-
-    fn files(&self, outputs: &SavedOutputs) -> Vec<(String, Vec<u8>)> {
-        let recording = lock(self.recording);
-        let spans = recording.as_ref().map(|recording| recording.spans(outputs));
-        match spans.transpose() {
-            Ok(spans) => spans
-                .flatten()
-                .map(|spans| (SPANS.to_owned(), spans))
-                .into_iter()
-                .collect(),
-            Err(error) => {
-                self.fail(error);
-                Vec::new()
-            }
-        }
-    }
-
-    fn report(&self, event: SaveEvent<'_>) {
-        match event {
-            SaveEvent::Saved { .. } => {}
-            SaveEvent::Failed(error) => self.fail(failed(&error)),
-            SaveEvent::Missed { times, .. } => {
-                let times = times.iter().map(|time| time.elapsed().as_secs_f64());
-                lock(&self.missed).extend(times);
-            }
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the exception for a run that failed while checkpoints were written.
-pub fn not_driven(error: &DriveError<ResumeError>) -> PyErr {
-    match error {
-        DriveError::Workload(ResumeError::Simulate(error)) => error::simulate(error),
-        DriveError::Workload(error) => error::value(error),
-        DriveError::Checkpoint(error) => failed(error),
-        error => PyOSError::new_err(error.to_string()),
     }
 }
 

@@ -7,6 +7,7 @@
 mod agenda;
 mod attached_cell;
 mod callbacks;
+mod classes;
 mod condition;
 mod environment;
 mod event;
@@ -17,13 +18,10 @@ mod release;
 mod resource;
 mod timeout;
 
-pub use condition::{AllOf, AnyOf, Condition, ConditionValue};
-pub use environment::Environment;
-pub use event::Event;
-pub use process::{Initialize, Interruption, Process};
+pub use classes::{BaseResource, Condition, Environment, Event, Process, Put, Request, Timeout};
+pub use condition::{AllOf, AnyOf, ConditionValue};
+pub use process::{Initialize, Interruption};
 pub use resource::{
-    BaseResource, Container, ContainerGet, ContainerPut, FilterStore, FilterStoreGet, Get,
-    PreemptiveResource, PriorityRequest, PriorityResource, PriorityStore, Put, Release, Request,
-    Resource, Store, StoreGet, StorePut,
+    Container, ContainerGet, ContainerPut, FilterStore, FilterStoreGet, Get, PreemptiveResource,
+    PriorityRequest, PriorityResource, PriorityStore, Release, Resource, Store, StoreGet, StorePut,
 };
-pub use timeout::Timeout;

@@ -1,6 +1,5 @@
 //! The interface of an actor that is a host: clocks, random numbers, sockets, the log.
 
-use super::socket::{Datagrams, Listener, Stream};
 use super::tasks::Spawned;
 use crate::packet::{Packet, Payload, Segment};
 use crate::tcp::{Change, Connection, NEVER, State as TcpState};
@@ -25,8 +24,8 @@ pub(super) type Pair = (SocketAddr, SocketAddr);
 /// The network, the clock and the log of an actor that is a host. [`Sim::actor`](crate::Sim::actor) passes this value
 /// to the actor's body.
 ///
-/// Futures of other libraries, for example hyper on a [`Stream`], work if they wait only for these sockets and timers.
-/// The timers and channels of an async runtime do not work, because the runtime is not running.
+/// Futures of other libraries, for example hyper on a [`Stream`](crate::Stream), work if they wait only for these
+/// sockets and timers. The timers and channels of an async runtime do not work, because the runtime is not running.
 #[derive(Clone)]
 pub struct Net(Arc<Mutex<State>>);
 
@@ -202,48 +201,6 @@ impl Net {
         self.state().spawned.push(Box::pin(future));
     }
 
-    /// Opens a connection to a port of a host, such as `"server:80"`.
-    ///
-    /// # Errors
-    /// The errors are those of Linux: the host refuses, does not answer, or does not exist.
-    pub async fn connect(&self, to: &str) -> io::Result<Stream> {
-        let peer = self.resolve(to)?;
-        let pair = self.state().open(peer)?;
-        let stream = Stream::new(self.clone(), pair);
-        stream.connected().await?;
-        Ok(stream)
-    }
-
-    /// Accepts connections at a port of this host.
-    ///
-    /// # Errors
-    /// If the port is in use.
-    pub fn listen(&self, port: u16) -> io::Result<Listener> {
-        let mut state = self.state();
-        if state.listeners.contains_key(&port) {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        state.listeners.insert(port, Port::default());
-        Ok(Listener::new(self.clone(), port))
-    }
-
-    /// Opens a UDP port of this host. If the port is 0, a free port is chosen.
-    ///
-    /// # Errors
-    /// If the port is in use.
-    pub fn bind(&self, port: u16) -> io::Result<Datagrams> {
-        let mut state = self.state();
-        let port = match port {
-            0 => state.free_port(|state, port| state.datagrams.contains_key(&port))?,
-            port if state.datagrams.contains_key(&port) => {
-                return Err(io::ErrorKind::AddrInUse.into());
-            }
-            port => port,
-        };
-        state.datagrams.insert(port, Port::default());
-        Ok(Datagrams::new(self.clone(), port))
-    }
-
     /// Resolves `name:port` to an address.
     pub(super) fn resolve(&self, text: &str) -> io::Result<SocketAddr> {
         if let Ok(address) = text.parse() {
@@ -375,7 +332,7 @@ impl std::fmt::Debug for Net {
 }
 
 impl State {
-    fn free_port(&mut self, is_used: impl Fn(&State, u16) -> bool) -> io::Result<u16> {
+    pub(super) fn free_port(&mut self, is_used: impl Fn(&State, u16) -> bool) -> io::Result<u16> {
         for _ in 0..PORTS {
             let port = FIRST_PORT + self.next_port as u16;
             self.next_port = (self.next_port + 1) % PORTS;
@@ -392,7 +349,7 @@ impl State {
     }
 
     /// Opens a connection: sends a SYN, and returns the pair of addresses.
-    fn open(&mut self, peer: SocketAddr) -> io::Result<Pair> {
+    pub(super) fn open(&mut self, peer: SocketAddr) -> io::Result<Pair> {
         if self.uplink.world.host_of(peer.ip()).is_none() {
             return Err(io::Error::from_raw_os_error(libc::ENETUNREACH));
         }

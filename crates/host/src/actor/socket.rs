@@ -1,6 +1,6 @@
 //! Sockets of actors: streams, listeners, datagrams.
 
-use super::net::{Net, Pair};
+use super::net::{Net, Pair, Port};
 use crate::tcp::{Change, State as TcpState};
 use std::future::poll_fn;
 use std::io;
@@ -12,6 +12,50 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The maximum size of a datagram in bytes.
 const LONGEST_DATAGRAM: usize = 65_507;
 
+impl Net {
+    /// Opens a connection to a port of a host, such as `"server:80"`.
+    ///
+    /// # Errors
+    /// The errors are those of Linux: the host refuses, does not answer, or does not exist.
+    pub async fn connect(&self, to: &str) -> io::Result<Stream> {
+        let peer = self.resolve(to)?;
+        let pair = self.state().open(peer)?;
+        let stream = Stream::new(self.clone(), pair);
+        stream.connected().await?;
+        Ok(stream)
+    }
+
+    /// Accepts connections at a port of this host.
+    ///
+    /// # Errors
+    /// If the port is in use.
+    pub fn listen(&self, port: u16) -> io::Result<Listener> {
+        let mut state = self.state();
+        if state.listeners.contains_key(&port) {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        state.listeners.insert(port, Port::default());
+        Ok(Listener::new(self.clone(), port))
+    }
+
+    /// Opens a UDP port of this host. If the port is 0, a free port is chosen.
+    ///
+    /// # Errors
+    /// If the port is in use.
+    pub fn bind(&self, port: u16) -> io::Result<Datagrams> {
+        let mut state = self.state();
+        let port = match port {
+            0 => state.free_port(|state, port| state.datagrams.contains_key(&port))?,
+            port if state.datagrams.contains_key(&port) => {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
+            port => port,
+        };
+        state.datagrams.insert(port, Port::default());
+        Ok(Datagrams::new(self.clone(), port))
+    }
+}
+
 /// A TCP connection of an actor. It implements tokio's I/O traits. Dropping this value closes the connection.
 pub struct Stream {
     net: Net,
@@ -19,7 +63,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(net: Net, pair: Pair) -> Stream {
+    fn new(net: Net, pair: Pair) -> Stream {
         Stream { net, pair }
     }
 
@@ -34,7 +78,7 @@ impl Stream {
     }
 
     /// Waits for the end of the handshake.
-    pub(super) async fn connected(&self) -> io::Result<()> {
+    async fn connected(&self) -> io::Result<()> {
         poll_fn(|context| {
             let mut state = self.net.state();
             let Some(socket) = state.sockets.get_mut(&self.pair) else {
@@ -158,7 +202,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(net: Net, port: u16) -> Listener {
+    fn new(net: Net, port: u16) -> Listener {
         Listener { net, port }
     }
 
@@ -198,7 +242,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    pub(super) fn new(net: Net, port: u16) -> Datagrams {
+    fn new(net: Net, port: u16) -> Datagrams {
         Datagrams { net, port }
     }
 

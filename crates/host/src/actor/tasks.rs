@@ -1,6 +1,5 @@
 //! The futures of one actor: its body and the futures that it has spawned, polled in the order of spawning.
 
-use super::{Net, Running};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +7,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// The maximum number of polls of one actor at one instant.
 const MOST_POLLS: u32 = 1_000_000;
+
+/// The future of an actor's body. The output is `None`, or the reason of a failure.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
 
 /// A future that the body has spawned.
 pub(super) type Spawned = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -80,8 +82,8 @@ impl Tasks {
         }
     }
 
-    /// Polls futures until none is woken.
-    pub(super) fn run(&mut self, net: &Net) -> Progress {
+    /// Polls futures until none is woken. `take_spawned` returns the futures that they have spawned.
+    pub(super) fn run(&mut self, take_spawned: impl Fn() -> Vec<Spawned>) -> Progress {
         for _ in 0..MOST_POLLS {
             let Some(body) = &mut self.body else {
                 return Progress::Waits;
@@ -103,7 +105,7 @@ impl Tasks {
                 }
                 None => true,
             });
-            let new = net.take_spawned();
+            let new = take_spawned();
             if new.is_empty() && !polled {
                 return Progress::Waits;
             }

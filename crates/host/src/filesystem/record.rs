@@ -1,12 +1,12 @@
 //! The journal of a file system: one record for each change, in memory that outlives the host's process.
 
-use super::{Edit, Ino};
+use super::inode::{Edit, Ino};
 use crate::packet::Reader;
 
 /// A change of a file system. Applying all records of a journal in order gives the state of the file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Record {
-    /// A new inode without a name: its kind (see [`super::Node::code`]), mode, and the target of a symbolic link.
+    /// A new inode without a name: its kind (`Node::code`), mode, and the target of a symbolic link.
     Make {
         ino: Ino,
         kind: u8,

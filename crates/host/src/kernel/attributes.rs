@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "zeroes structures of the C library")]
 
 use super::Kernel;
-use super::descriptors::Kind;
 use super::devices::Device;
+use super::objects::Kind;
 use super::user::{self, Error, error};
 use crate::filesystem::{Ino, Node};
 

@@ -3,18 +3,11 @@
 #![allow(unsafe_code, reason = "reads the program's own image")]
 
 use super::Kernel;
-use super::descriptors::{Kind, Object};
+use super::objects::files::Image;
+use super::objects::{Kind, Object};
 use super::user::{self, Buffers, Error, error};
 use crate::raw::{Args, args, raw};
 use std::ffi::{CStr, CString};
-
-/// An open file or directory of the real system.
-#[derive(Debug)]
-pub(crate) struct Image {
-    pub fd: i32,
-    /// The absolute path of the image.
-    path: CString,
-}
 
 impl Image {
     /// Opens a path for reading. `flags` restricts the type of its target.

@@ -4,68 +4,13 @@
 //! Linux. The check always unmarks an edge-triggered entry. It unmarks a level-triggered entry only if the entry is not
 //! ready.
 
-use super::descriptors::{Kind, Object};
+use super::objects::epoll::{ALWAYS, Entry, Epoll};
+use super::objects::{Kind, Object};
 use super::user::{self, Error, error};
 use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
-use std::collections::{BTreeMap, VecDeque};
 
 const EDGE: u32 = libc::EPOLLET as u32;
 const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
-const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
-
-#[derive(Debug)]
-struct Entry {
-    id: Id,
-    events: u32,
-    data: u64,
-    is_marked: bool,
-    /// True for a one-shot entry that has fired.
-    is_disarmed: bool,
-}
-
-/// An epoll object.
-#[derive(Debug, Default)]
-pub(crate) struct Epoll {
-    entries: BTreeMap<i32, Entry>,
-    /// The descriptors of the marked entries, in the order in which they were marked.
-    marks: VecDeque<i32>,
-}
-
-impl Epoll {
-    /// Marks the entry of this descriptor, because its object has changed.
-    pub(crate) fn mark(&mut self, fd: i32) {
-        if let Some(entry) = self.entries.get_mut(&fd)
-            && !entry.is_marked
-            && !entry.is_disarmed
-        {
-            entry.is_marked = true;
-            self.marks.push_back(fd);
-        }
-    }
-
-    fn unmark(&mut self, fd: i32) {
-        self.marks.retain(|&marked| marked != fd);
-    }
-
-    /// Removes the entry of this descriptor, because its object was closed.
-    pub(crate) fn forget(&mut self, fd: i32, id: Id) {
-        if self.entries.get(&fd).is_some_and(|entry| entry.id == id) {
-            self.entries.remove(&fd);
-            self.unmark(fd);
-        }
-    }
-
-    /// Returns the events for which marked entries wait, with their objects.
-    pub(crate) fn marked(&self) -> impl Iterator<Item = (u32, Id)> {
-        let entries = self.marks.iter().filter_map(|fd| self.entries.get(fd));
-        entries.map(|entry| (entry.events | ALWAYS, entry.id))
-    }
-
-    /// Returns the watched objects.
-    pub(crate) fn objects(&self) -> Vec<Id> {
-        self.entries.values().map(|entry| entry.id).collect()
-    }
-}
 
 impl Kernel {
     fn epoll(&mut self, id: Id) -> Result<&mut Epoll, Error> {

@@ -1,6 +1,7 @@
 //! Open files and directories of the host's disk.
 
-use super::descriptors::{Kind, Object};
+use super::objects::files::OpenFile;
+use super::objects::{Kind, Object};
 use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Id, Kernel, On, Step, Wait};
 use crate::filesystem::Ino;
@@ -8,40 +9,6 @@ use crate::storage::MOST_BYTES;
 
 /// The number of writes to a file after which the kernel writes one page to the disk by itself.
 const WRITE_BACK: usize = 32;
-
-/// `O_LARGEFILE`, which the real kernel adds to the flags of each opened path.
-pub(super) const LARGE_FILE: i32 = 0x8000;
-
-/// An open file.
-#[derive(Debug)]
-pub(crate) struct OpenFile {
-    pub ino: Ino,
-    pub position: u64,
-    /// The flags of `open` that `F_GETFL` reports.
-    pub flags: i32,
-}
-
-impl OpenFile {
-    pub(super) fn can_read(&self) -> bool {
-        matches!(self.flags & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR)
-            && self.flags & libc::O_PATH == 0
-    }
-
-    pub(super) fn can_write(&self) -> bool {
-        matches!(self.flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
-            && self.flags & libc::O_PATH == 0
-    }
-}
-
-/// An open directory.
-#[derive(Debug)]
-pub(crate) struct OpenDirectory {
-    pub ino: Ino,
-    /// The number of entries that were read.
-    pub read: u64,
-    /// The last name that was read, in the order after `.` and `..`.
-    pub last: Option<Vec<u8>>,
-}
 
 impl Kernel {
     /// Returns true in `per_thousand` of 1,000 calls, at random.

@@ -1,39 +1,11 @@
 //! File locks: `flock` locks and record locks. A record lock belongs to an open file (`F_OFD_SETLK`) or to the host's
 //! only process (`F_SETLK`).
 
-use super::descriptors::Kind;
+use super::objects::Kind;
+use super::objects::files::Record;
 use super::user::{self, Error, error};
 use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
 use crate::filesystem::Ino;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The locks of files, by inode.
-#[derive(Debug, Default)]
-pub(crate) struct Locks(BTreeMap<Ino, Lock>);
-
-#[derive(Debug, Default)]
-struct Lock {
-    exclusive: bool,
-    /// The open files that hold the `flock` lock.
-    holders: BTreeSet<Id>,
-    /// Locked ranges of bytes.
-    records: Vec<Record>,
-}
-
-/// A range of bytes that an open file has locked.
-#[derive(Clone, Copy, Debug)]
-struct Record {
-    holder: Id,
-    start: i64,
-    end: i64,
-    exclusive: bool,
-}
-
-impl Record {
-    fn overlaps(&self, other: &Record) -> bool {
-        self.start < other.end && other.start < self.end
-    }
-}
 
 /// The holder of record locks of `F_SETLK`: the process.
 const PROCESS: Id = 0;

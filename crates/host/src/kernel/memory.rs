@@ -2,14 +2,14 @@
 //! program.
 #![allow(unsafe_code, reason = "maps memory")]
 
-use super::descriptors::Kind;
+use super::objects::Kind;
 use super::user::{Error, error};
 use super::{Attempt, Kernel, Step};
 use crate::filesystem::Ino;
 use crate::raw::{Args, raw};
 
 /// The lowest address of mappings of anonymous memory and files, which are placed one after the other.
-const MAPPINGS: usize = 0x3000_0000_0000;
+pub(super) const MAPPINGS: usize = 0x3000_0000_0000;
 const MAPPINGS_END: usize = 0x3800_0000_0000;
 /// The address of the slots for the stacks of threads.
 const STACKS: usize = 0x3800_0000_0000;
@@ -17,27 +17,6 @@ const STACK_SLOT: usize = 1 << 30;
 const MOST_STACKS: usize = 4096;
 const GUARD: usize = 4096;
 const PAGE: usize = 4096;
-
-/// Address ranges of a program that are in use.
-#[derive(Debug)]
-pub(crate) struct Regions {
-    next_mapping: usize,
-    /// Stacks by slot: the size of the mapping, and whether a thread uses it.
-    stacks: Vec<(usize, bool)>,
-    /// The mappings that write to files, with their addresses and inodes. Mappings that the program has unmapped stay
-    /// in the list.
-    written: Vec<((usize, usize), Ino)>,
-}
-
-impl Regions {
-    pub(crate) fn new() -> Regions {
-        Regions {
-            next_mapping: MAPPINGS,
-            stacks: vec![],
-            written: vec![],
-        }
-    }
-}
 
 /// Maps anonymous memory at a fixed address. Returns the result of the kernel.
 fn map_at(address: usize, length: usize, protection: i32) -> isize {

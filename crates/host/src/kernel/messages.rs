@@ -1,6 +1,6 @@
 //! Reading and writing descriptors.
 
-use super::descriptors::Kind;
+use super::objects::Kind;
 use super::sockets::limit_at;
 use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Id, Kernel, Step};

@@ -1,9 +1,9 @@
 //! Paths, and the calls that create, look up, change and remove their targets.
 
 use super::attributes::Attributes;
-use super::descriptors::{Kind, Object};
 use super::devices::{self, Device};
-use super::files::{LARGE_FILE, OpenDirectory, OpenFile};
+use super::objects::files::{LARGE_FILE, OpenDirectory, OpenFile};
+use super::objects::{Kind, Object};
 use super::user::{self, Error, error};
 use super::{Attempt, Kernel, Step};
 use crate::filesystem::{Ino, Node, ROOT};

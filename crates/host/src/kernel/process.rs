@@ -89,17 +89,6 @@ pub(super) fn stop(host: &str, now: u64) {
     }
 }
 
-/// Raises a signal in the calling thread, like `raise` and `abort`. Handlers run before this function returns.
-pub(super) fn raise(signal: i32) {
-    // SAFETY: the calls take no pointers.
-    unsafe {
-        let process = raw(libc::SYS_getpid, args([]));
-        let thread = raw(libc::SYS_gettid, args([]));
-        let arguments = args([process as usize, thread as usize, signal as usize]);
-        raw(libc::SYS_tgkill, arguments);
-    }
-}
-
 /// Ends a program that made a call which is not simulated. Reports the call, the thread and its frames, and stops the
 /// host.
 pub(super) fn refuse(number: i64, args: &Args) -> ! {

@@ -2,68 +2,14 @@
 //!
 //! Handlers are installed in the real process. To deliver a signal, the first thread of the program is woken and raises
 //! the signal. So the handler runs on a simulated thread that has the baton.
-#![allow(unsafe_code, reason = "asks for handlers, and raises signals")]
 
-use super::descriptors::{Kind, Object};
-use super::process;
+use super::handlers::{Disposition, disposition};
+use super::objects::events::Signals;
+use super::objects::{Kind, Object};
 use super::user::{self, Error, error};
-use super::{Id, Kernel, tsc};
+use super::{Id, Kernel};
 use crate::channel::Ending;
-use crate::raw::{args, raw};
 use std::collections::VecDeque;
-
-/// A descriptor from which signals are read.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    mask: u64,
-    queue: VecDeque<i32>,
-}
-
-impl Signals {
-    /// Returns the result of a read; `None` if the read has to wait.
-    pub(super) fn take(&mut self) -> Option<[u8; 128]> {
-        let mut info = [0; 128];
-        info[..4].copy_from_slice(&self.queue.pop_front()?.to_ne_bytes());
-        Some(info)
-    }
-
-    pub(super) fn readiness(&self) -> u32 {
-        match self.queue.is_empty() {
-            true => 0,
-            false => libc::EPOLLIN as u32,
-        }
-    }
-}
-
-/// The program's reaction to a signal.
-enum Disposition {
-    Default,
-    Ignored,
-    Handled,
-}
-
-/// Returns the program's handler of a signal, `SIG_DFL` or `SIG_IGN`.
-fn handler(signal: i32) -> usize {
-    if signal == libc::SIGSEGV {
-        return tsc::handler();
-    }
-    // The first word of the kernel's structure is the handler.
-    let mut action = [0usize; 4];
-    let arguments = args([signal as usize, 0, action.as_mut_ptr() as usize, 8]);
-    // SAFETY: the structure has four words, and the mask in it has eight bytes.
-    match unsafe { raw(libc::SYS_rt_sigaction, arguments) } {
-        0 => action[0],
-        _ => libc::SIG_DFL,
-    }
-}
-
-fn disposition(signal: i32) -> Disposition {
-    match handler(signal) {
-        libc::SIG_IGN => Disposition::Ignored,
-        libc::SIG_DFL => Disposition::Default,
-        _ => Disposition::Handled,
-    }
-}
 
 impl Kernel {
     /// Simulates `signalfd4`.
@@ -152,12 +98,5 @@ impl Kernel {
                 }
             }
         }
-    }
-}
-
-/// Runs the handlers of signals on the calling thread, which has the baton.
-pub(super) fn raise(signals: &[i32]) {
-    for &signal in signals {
-        process::raise(signal);
     }
 }

@@ -1,8 +1,9 @@
 //! Sockets: creating, binding, connecting, accepting, and options.
 
-use super::descriptors::{Kind, Object};
-use super::inet::{Datagrams, Listener, NewSocket, unspecified};
-use super::unix::{NewUnix, UnixDatagrams, unnamed};
+use super::inet::unspecified;
+use super::objects::inet::{Datagrams, Listener, NewSocket};
+use super::objects::unix::{NewUnix, UnixDatagrams, unnamed};
+use super::objects::{Kind, Object};
 use super::user::{self, Error, error};
 use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
 use crate::tcp::{Change, KeepAlive, State};
@@ -300,7 +301,7 @@ impl Kernel {
                 let names = stream.names.as_ref();
                 Ok(names.map_or_else(unnamed, |names| names[usize::from(of_peer)].clone()))
             }
-            Some(Kind::UnixDatagrams(socket)) if of_peer => match socket.peer() {
+            Some(Kind::UnixDatagrams(socket)) if of_peer => match socket.peer {
                 Some(peer) => self.unix_name(peer, false),
                 None => Err(error(libc::ENOTCONN)),
             },

@@ -1,71 +1,9 @@
 //! Connections of Unix sockets, which pass bytes from one end to the other within a host.
 
-use super::descriptors::{Kind, Object};
-use super::unix::Address;
+use super::objects::unix::Stream;
+use super::objects::{Kind, Object};
 use super::user::{self, Error, error};
 use super::{Id, Kernel};
-use std::collections::VecDeque;
-
-/// The maximum number of bytes that an end buffers.
-const CAPACITY: usize = 64 << 10;
-
-/// An end of a connection of Unix sockets.
-#[derive(Debug, Default)]
-pub(crate) struct Stream {
-    /// The other end.
-    pub peer: Id,
-    /// The received bytes.
-    pub received: VecDeque<u8>,
-    /// True if this end has been shut down for writing.
-    pub is_shut: bool,
-    /// True if the other end has been closed or shut down for writing.
-    pub peer_closed: bool,
-    /// True if the other end has been closed or shut down for reading.
-    pub peer_deaf: bool,
-    /// The error that the next read reports after the buffered bytes; 0 means none.
-    pub error: i32,
-    /// The addresses of this end and the other one, for sockets with names.
-    pub names: Option<[Address; 2]>,
-}
-
-impl Stream {
-    /// Creates an end of a connection of Unix sockets.
-    pub(crate) fn socket(peer: Id, own: Address, other: Address) -> Stream {
-        Stream {
-            peer,
-            names: Some([own, other]),
-            ..Stream::default()
-        }
-    }
-
-    /// Returns the number of bytes that can be read.
-    pub(crate) fn readable(&self) -> usize {
-        self.received.len()
-    }
-
-    /// Returns the number of bytes that fit into the buffer.
-    pub(crate) fn capacity(&self) -> usize {
-        CAPACITY - self.received.len()
-    }
-
-    pub(crate) fn readiness(&self, peer_capacity: usize) -> u32 {
-        let mut ready = 0;
-        if !self.received.is_empty() || self.peer_closed {
-            ready |= libc::EPOLLIN;
-        }
-        // A write to a closed end fails at once, so the end counts as ready.
-        if peer_capacity > 0 || self.peer_deaf || self.is_shut {
-            ready |= libc::EPOLLOUT;
-        }
-        if self.peer_closed {
-            let is_over = self.is_shut || self.peer_deaf;
-            ready |= if is_over { libc::EPOLLHUP } else { 0 };
-            ready |= libc::EPOLLRDHUP;
-        }
-        ready |= if self.error != 0 { libc::EPOLLERR } else { 0 };
-        ready as u32
-    }
-}
 
 impl Kernel {
     fn stream(&mut self, id: Id) -> Option<&mut Stream> {

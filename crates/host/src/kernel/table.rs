@@ -1,7 +1,7 @@
 //! The table of simulated calls: the numbers of Linux on x86-64, and the function that serves each.
 
 use super::user::{self, Buffers, Error, error};
-use super::{Attempt, Kernel, Step, tsc};
+use super::{Attempt, Kernel, Step, handlers};
 use crate::raw::Args;
 
 type CallResult = Result<Step, Error>;
@@ -301,7 +301,7 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<CallResult> {
         libc::SYS_kill | libc::SYS_tkill => Ok(kernel.send_signal(a, b)),
         libc::SYS_tgkill => Ok(kernel.send_signal(a, c)),
         // The filter passes on only the actions for faults.
-        libc::SYS_rt_sigaction => done(tsc::set_action(b, c)),
+        libc::SYS_rt_sigaction => done(handlers::set_action(b, c)),
         // These calls do not exist, as on an older kernel; programs and the C library fall back.
         libc::SYS_io_uring_setup | libc::SYS_membarrier => Err(error(libc::ENOSYS)),
         // A process has no children.

@@ -72,7 +72,7 @@ fn program() -> Vec<sock_filter> {
     for number in NATIVE {
         program.extend([skip_unless(number as u32), answer(SECCOMP_RET_ALLOW)]);
     }
-    // Only the handler of faults is simulated ([`super::tsc`]).
+    // Only the handler of faults is simulated ([`super::handlers`]).
     program.push(sock_filter {
         code: (BPF_JMP | BPF_JEQ | BPF_K) as u16,
         jt: 0,

@@ -1,44 +1,20 @@
 //! The processor's own clock, which programs read without a system call (`rdtsc`, `rdtscp`).
 //!
 //! In a host these instructions fault. The handler of the fault lets the clock tick once for each nanosecond of the
-//! host's monotonic clock. A program may react to faults, too, so its own action for `SIGSEGV` is stored here, and other
+//! host's monotonic clock. A program may react to faults, too, so its own action for `SIGSEGV` is stored, and other
 //! faults are passed on to it.
 #![allow(
     unsafe_code,
     reason = "handles a signal and reads the faulting instruction"
 )]
 
-use super::process;
-use super::user::{self, Error};
+use super::handlers::{ACTION, fault_handler, raise};
 use super::{call, current_thread};
 use crate::raw::{args, raw};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-/// The program's action for `SIGSEGV`, as the kernel's structure: the handler, the flags, the restorer and the mask.
-static ACTION: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The `si_code` of faults that are not caused by an address (`SI_KERNEL`).
 const PROTECTION: i32 = 0x80;
-
-/// Returns the program's handler of `SIGSEGV`.
-pub(super) fn handler() -> usize {
-    ACTION[0].load(Relaxed)
-}
-
-/// Simulates `rt_sigaction` for `SIGSEGV`.
-pub(super) fn set_action(new: usize, old: usize) -> Result<isize, Error> {
-    let before = ACTION.each_ref().map(|word| word.load(Relaxed));
-    if new != 0 {
-        let action: [usize; 4] = user::read(new)?;
-        for (word, value) in ACTION.iter().zip(action) {
-            word.store(value, Relaxed);
-        }
-    }
-    if old != 0 {
-        user::write(old, before)?;
-    }
-    Ok(0)
-}
 
 /// Lets the instructions fault in this thread and all threads that it starts.
 ///
@@ -129,7 +105,7 @@ fn ticks() -> u64 {
 /// The kernel has passed these arguments to a signal handler.
 unsafe fn pass_on(signal: i32, code: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let is_sent = code <= 0;
-    match handler() {
+    match fault_handler() {
         libc::SIG_IGN if is_sent => {}
         libc::SIG_DFL | libc::SIG_IGN => {
             let default = [0usize; 4];
@@ -138,7 +114,7 @@ unsafe fn pass_on(signal: i32, code: i32, info: *mut libc::siginfo_t, context: *
             unsafe { raw(libc::SYS_rt_sigaction, arguments) };
             // A fault happens again when the handler returns.
             if is_sent {
-                process::raise(signal);
+                raise(signal);
             }
         }
         handler => {

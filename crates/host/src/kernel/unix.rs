@@ -1,121 +1,18 @@
 //! Unix sockets with names: streams and datagrams within a host.
 
-use super::descriptors::{Kind, Object};
+use super::objects::unix::{Name, NewUnix, Stream, UnixDatagrams, UnixListener, unnamed};
+use super::objects::{Kind, Object};
 use super::sockets::limit_at;
-use super::streams::Stream;
 use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Id, Kernel, On, Step, Wait};
 use crate::filesystem::{Ino, Node};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The maximum number of datagrams that wait to be read (`net.unix.max_dgram_qlen`).
 const MOST_DATAGRAMS: usize = 10;
 /// The maximum size of a datagram in bytes.
 const LONGEST_DATAGRAM: usize = 200 << 10;
 const LONGEST_NAME: usize = 108;
-
-/// The key by which a socket is found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Name {
-    /// The inode of the socket's path.
-    Path(Ino),
-    /// A name without a path.
-    Abstract(Vec<u8>),
-}
-
-/// Sockets by name.
-#[derive(Debug, Default)]
-pub(crate) struct Names(BTreeMap<Name, Id>);
-
-/// The address of a socket, as bytes of a `sockaddr_un`.
-pub(crate) type Address = Vec<u8>;
-
-/// Returns the address of a socket without a name.
-pub(crate) fn unnamed() -> Address {
-    (libc::AF_UNIX as u16).to_ne_bytes().to_vec()
-}
-
-/// A stream socket before `connect` and `listen`.
-#[derive(Debug, Default)]
-pub(crate) struct NewUnix {
-    name: Option<(Name, Address)>,
-}
-
-impl NewUnix {
-    pub(super) fn address(&self) -> Address {
-        self.name
-            .as_ref()
-            .map_or_else(unnamed, |name| name.1.clone())
-    }
-}
-
-/// A socket that accepts connections.
-#[derive(Debug)]
-pub(crate) struct UnixListener {
-    name: Name,
-    pub address: Address,
-    backlog: usize,
-    /// Connections that have not been accepted.
-    pub queue: VecDeque<Id>,
-}
-
-/// A datagram socket.
-#[derive(Debug, Default)]
-pub(crate) struct UnixDatagrams {
-    name: Option<(Name, Address)>,
-    peer: Option<Id>,
-    pub queue: VecDeque<(Address, Vec<u8>)>,
-    /// True after `shutdown` for reading.
-    is_deaf: bool,
-    /// True after `shutdown` for writing.
-    is_mute: bool,
-}
-
-impl UnixDatagrams {
-    /// Ends reading, writing or both.
-    pub(super) fn shut(&mut self, reading: bool, writing: bool) {
-        self.is_deaf |= reading;
-        self.is_mute |= writing;
-    }
-
-    /// True if a read returns at once.
-    pub(super) fn is_readable(&self) -> bool {
-        !self.queue.is_empty() || self.is_deaf
-    }
-
-    /// Takes the next datagram. Returns an empty one if the socket was shut down for reading and no datagram is left.
-    pub(super) fn take(&mut self, peek: bool) -> Option<(Address, Vec<u8>)> {
-        let next = match peek {
-            true => self.queue.front().cloned(),
-            false => self.queue.pop_front(),
-        };
-        next.or_else(|| self.is_deaf.then(|| (unnamed(), vec![])))
-    }
-
-    pub(super) fn readiness(&self) -> u32 {
-        let mut ready = libc::EPOLLOUT;
-        if self.is_readable() {
-            ready |= libc::EPOLLIN;
-        }
-        if self.is_deaf {
-            ready |= libc::EPOLLRDHUP;
-        }
-        if self.is_deaf && self.is_mute {
-            ready |= libc::EPOLLHUP;
-        }
-        ready as u32
-    }
-
-    pub(super) fn address(&self) -> Address {
-        self.name
-            .as_ref()
-            .map_or_else(unnamed, |name| name.1.clone())
-    }
-
-    pub(super) fn peer(&self) -> Option<Id> {
-        self.peer
-    }
-}
 
 /// Returns the part of an address after the family, and whether it is a path.
 fn parse(address: usize, length: usize) -> Result<(Vec<u8>, bool), Error> {

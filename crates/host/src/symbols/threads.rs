@@ -1,8 +1,7 @@
 //! Threads: real threads, of which one at a time has the baton, on stacks at fixed addresses.
 
 use super::Next;
-use crate::kernel::threads::StartedThread;
-use crate::kernel::{On, Wait, current_thread, outside, threads, with};
+use crate::kernel::{On, StartedThread, Wait, current_thread, outside, threads, with};
 use crate::raw::Signal;
 use libc::{c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, sigset_t};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! The methods of a Python actor while it handles a message.
 
 use super::fingerprint::Classes;
-use super::relay::Mail;
+use super::mail::Mail;
 use crate::arguments::Span;
 use crate::error;
 use crate::table::Table;

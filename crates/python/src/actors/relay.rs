@@ -2,35 +2,16 @@
 //! requests.
 
 use super::context::{Context, Current, Wish, check_returned};
+use super::mail::Mail;
 use corsair::{
-    Actor, Addr, Context as EngineContext, Event, Flow, Kind, Message, Random, Script, Spawn, Time,
-    Token, Wait,
+    Actor, Addr, Context as EngineContext, Event, Flow, Kind, Random, Script, Spawn, Time, Token,
+    Wait,
 };
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-
-/// A message between actors that are written in Python.
-#[derive(Debug)]
-pub struct Mail {
-    /// The Python message; `None` starts the actor.
-    pub body: Option<Py<PyAny>>,
-    pub fingerprint: u64,
-}
-
-impl Message for Mail {
-    const KINDS: &'static [&'static str] = &["start", "message"];
-
-    fn kind(&self) -> usize {
-        self.body.is_some().into()
-    }
-
-    fn fingerprint(&self) -> u64 {
-        self.fingerprint
-    }
-}
 
 /// The shared state of the simulation and its actors.
 #[derive(Debug)]

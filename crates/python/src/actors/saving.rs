@@ -6,7 +6,8 @@
 
 use super::context::{Context, SpawnedActor, Timer};
 use super::fingerprint::Classes;
-use super::relay::{Mail, Relay, Root, SimulationState};
+use super::mail::Mail;
+use super::relay::{Relay, Root, SimulationState};
 use crate::error;
 use crate::saved::{PROGRAM, SavedCheckpoint, failed};
 use corsair::{Kinds, Random, Simulation as Engine, TimerHandle};

@@ -1,7 +1,8 @@
 //! A simulation of actors written in Python.
 
 use super::context::Context;
-use super::relay::{Mail, Root, SimulationState};
+use super::mail::Mail;
+use super::relay::{Root, SimulationState};
 use super::saving::{self, Saving};
 use crate::arguments::{Arguments, Count, Seed, Span};
 use crate::error;

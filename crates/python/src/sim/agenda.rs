@@ -1,54 +1,67 @@
 //! The agenda of an environment: scheduled events by time, priority and order of scheduling.
 
-use super::event::Event;
 use super::number::Number;
 use pyo3::prelude::*;
 use std::cmp::Ordering;
 
+/// The priority of an event whose callbacks were interrupted by the end of a run. It precedes all other events of that
+/// time.
+pub const FIRST: i64 = -1;
+/// The priority of interrupts and of the start of processes.
+pub const URGENT: i64 = 0;
+/// The priority of all other events.
+pub const NORMAL: i64 = 1;
+
 /// A scheduled event.
 #[derive(Debug)]
-pub struct Entry {
+pub struct Entry<E> {
     pub time: Number,
     pub priority: i64,
     pub id: u64,
-    pub event: Py<Event>,
+    pub event: E,
 }
 
-impl Entry {
+impl<E> Entry<E> {
     #[inline]
-    fn precedes(&self, py: Python<'_>, other: &Entry) -> PyResult<bool> {
+    fn precedes(&self, py: Python<'_>, other: &Entry<E>) -> PyResult<bool> {
         let order = match (&self.time, &other.time) {
             (Number::Float(a), Number::Float(b)) if a != b => return Ok(a < b),
             (Number::Float(_), Number::Float(_)) => Ordering::Equal,
             (Number::Int(a), Number::Int(b)) => a.cmp(b),
             (a, b) => a.compare(py, b)?,
         };
-        let rank = |entry: &Entry| (entry.priority, entry.id);
+        let rank = |entry: &Entry<E>| (entry.priority, entry.id);
         Ok(order.then(rank(self).cmp(&rank(other))) == Ordering::Less)
     }
 }
 
 /// A binary heap whose comparisons may call Python code, and may therefore fail.
-#[derive(Debug, Default)]
-pub struct Agenda {
-    entries: Vec<Entry>,
+#[derive(Debug)]
+pub struct Agenda<E> {
+    entries: Vec<Entry<E>>,
 }
 
-impl Agenda {
-    pub fn first(&self) -> Option<&Entry> {
+impl<E> Agenda<E> {
+    pub fn new() -> Agenda<E> {
+        Agenda {
+            entries: Vec::new(),
+        }
+    }
+
+    pub fn first(&self) -> Option<&Entry<E>> {
         self.entries.first()
     }
 
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Entry<E>] {
         &self.entries
     }
 
-    pub fn push(&mut self, py: Python<'_>, entry: Entry) -> PyResult<()> {
+    pub fn push(&mut self, py: Python<'_>, entry: Entry<E>) -> PyResult<()> {
         self.entries.push(entry);
         self.rise(py, self.entries.len() - 1)
     }
 
-    pub fn pop(&mut self, py: Python<'_>) -> PyResult<Option<Entry>> {
+    pub fn pop(&mut self, py: Python<'_>) -> PyResult<Option<Entry<E>>> {
         if self.entries.is_empty() {
             return Ok(None);
         }
@@ -85,7 +98,7 @@ impl Agenda {
     }
 
     /// Empties the agenda for the garbage collector.
-    pub fn take(&mut self) -> Vec<Entry> {
+    pub fn take(&mut self) -> Vec<Entry<E>> {
         std::mem::take(&mut self.entries)
     }
 }

@@ -1,30 +1,16 @@
 //! The callbacks of an event.
 
-use super::condition::Condition;
-use super::environment::Environment;
-use super::event::Event;
+use super::agenda::FIRST;
+use super::classes::{
+    BaseResource, Callback, Callbacks, Condition, Environment, Event, Process, Request,
+};
 use super::names::Names;
-use super::process::{Interruption, Process};
+use super::process::Interruption;
 use super::release;
-use super::resource::{BaseResource, Request};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
-
-/// A callback. All variants except the last are methods of this module, which are called without the interpreter.
-#[derive(Debug)]
-pub enum Callback {
-    Resume(Py<Process>),
-    Check(Py<Condition>),
-    BuildValue,
-    Interrupt,
-    TriggerGet(Py<BaseResource>),
-    TriggerPut(Py<BaseResource>),
-    Renege(Py<Request>),
-    Stop,
-    Python(Py<PyAny>),
-}
 
 impl Callback {
     /// Calls the callback for an event that is being processed.
@@ -96,20 +82,6 @@ fn stop(event: &Bound<'_, Event>) -> PyResult<PyErr> {
         return Ok(PyErr::from_value(stop));
     }
     Ok(PyErr::from_value(value))
-}
-
-/// The callbacks of an event.
-#[derive(Debug, Default)]
-pub enum Callbacks {
-    /// There is no callback yet.
-    #[default]
-    None,
-    One(Callback),
-    Many(Vec<Callback>),
-    /// Python has accessed the callbacks, so they are a list that Python can change.
-    List(Py<PyList>),
-    /// The event was processed.
-    Processed,
 }
 
 impl Callbacks {
@@ -271,5 +243,5 @@ fn suspend(
         return Ok(());
     }
     event.get().callbacks.set(py, rest);
-    Environment::schedule_event(env, event, super::environment::FIRST, None)
+    Environment::schedule_event(env, event, FIRST, None)
 }

@@ -1,34 +1,12 @@
 //! Conditions: events that combine several other events.
 
-use super::callbacks::{Callback, Callbacks};
-use super::environment::Environment;
-use super::event::{Event, Value};
+use super::classes::{Callback, Callbacks, Condition, Environment, Evaluate, Event, Value};
 use super::release;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
-
-/// An event that is triggered when a function of other events returns True, and fails when one of these events fails.
-///
-/// The value of a condition is a `ConditionValue`: the events that were processed by then, with their values.
-#[pyclass(extends = Event, subclass, module = "corsair.sim.events")]
-#[derive(Debug)]
-pub struct Condition {
-    evaluate: Evaluate,
-    events: Vec<Py<Event>>,
-    processed: usize,
-}
-
-/// The rule of a condition.
-#[derive(Debug)]
-enum Evaluate {
-    All,
-    Any,
-    /// A function of the events and of the number of processed events.
-    Python(Py<PyAny>),
-}
 
 impl Evaluate {
     fn of(given: &Bound<'_, PyAny>) -> PyResult<Evaluate> {

@@ -1,49 +1,18 @@
 //! The environment: the clock and the agenda.
 
-use super::agenda::{Agenda, Entry};
-use super::callbacks::{Callback, Callbacks};
-use super::condition::Condition;
-use super::event::{Event, Value};
+use super::agenda::{Agenda, Entry, NORMAL, URGENT};
+use super::classes::{
+    Callback, Callbacks, Condition, Environment, Event, MethodOverrides, Process, Timeout, Value,
+};
 use super::names::Names;
 use super::number::Number;
-use super::process::Process;
-use super::timeout::Timeout;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// The priority of an event whose callbacks were interrupted by the end of a run. It precedes all other events of that
-/// time.
-pub const FIRST: i64 = -1;
-/// The priority of interrupts and of the start of processes.
-pub const URGENT: i64 = 0;
-/// The priority of all other events.
-pub const NORMAL: i64 = 1;
 /// The number of events after which signals are handled.
 const EVENTS: u32 = 4096;
-
-/// Runs processes and other events in the order of their times.
-#[pyclass(subclass, module = "corsair._corsair")]
-#[derive(Debug)]
-pub struct Environment {
-    now: Number,
-    agenda: Agenda,
-    next_id: u64,
-    active: Option<Py<Process>>,
-    /// A timeout that was processed and can be reused.
-    pub spare: Option<Py<Timeout>>,
-    /// The attributes of the instance, which may replace a method.
-    attributes: Option<Py<PyDict>>,
-    class: Overrides,
-}
-
-/// The methods of this class that the class of an instance overrides.
-#[derive(Clone, Copy, Debug, Default)]
-struct Overrides {
-    step: bool,
-    schedule: bool,
-}
 
 impl Environment {
     pub fn now(this: &Bound<'_, Environment>) -> Number {
@@ -206,12 +175,12 @@ impl Environment {
     fn new(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Environment {
         Environment {
             now: Number::Int(0),
-            agenda: Agenda::default(),
+            agenda: Agenda::new(),
             next_id: 0,
             active: None,
             spare: None,
             attributes: None,
-            class: Overrides::default(),
+            class: MethodOverrides::default(),
         }
     }
 
@@ -222,7 +191,7 @@ impl Environment {
         let class = this.get_type();
         let differs =
             |name: &str| -> PyResult<bool> { Ok(!class.getattr(name)?.is(&own.getattr(name)?)) };
-        let class = Overrides {
+        let class = MethodOverrides {
             step: differs("step")?,
             schedule: differs("schedule")?,
         };

@@ -1,9 +1,8 @@
 //! Events, which processes wait for.
 
+use super::agenda::NORMAL;
 use super::attached_cell::AttachedCell;
-use super::callbacks::Callbacks;
-use super::condition::Condition;
-use super::environment::{Environment, NORMAL};
+use super::classes::{Callbacks, Condition, Environment, Event, Value};
 use super::names::Names;
 use super::release;
 use pyo3::exceptions::{
@@ -12,34 +11,6 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
-
-/// Something that may happen at a point in time.
-///
-/// An event is triggered once, by `succeed`, `fail` or `trigger`, and processed when its time comes. Then the event's
-/// `callbacks` are called in order, each with the event as argument, and the processes that wait for the event resume.
-/// A failed event raises its exception in each of these processes. If no process waits for the event, the exception
-/// ends the run, unless a callback sets `defused`.
-#[pyclass(frozen, subclass, weakref, module = "corsair.sim.events")]
-#[derive(Debug)]
-pub struct Event {
-    pub env: AttachedCell<Option<Py<Environment>>>,
-    pub callbacks: AttachedCell<Callbacks>,
-    pub value: AttachedCell<Value>,
-    pub ok: AttachedCell<Option<bool>>,
-    pub defused: AttachedCell<bool>,
-    /// The attributes that a model has set, if there are any.
-    attributes: AttachedCell<Option<Py<PyDict>>>,
-}
-
-/// The value of an event.
-#[derive(Debug, Default)]
-pub enum Value {
-    /// The event has not been triggered.
-    #[default]
-    Pending,
-    None,
-    Object(Py<PyAny>),
-}
 
 impl Value {
     pub fn of(value: Bound<'_, PyAny>) -> Value {

@@ -1,6 +1,6 @@
 //! Finds the classes of `corsair.sim` that are written in Python and used from Rust.
 
-use super::timeout::Timeout;
+use super::classes::Timeout;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -38,7 +38,7 @@ impl Names {
                 preempted: name("Preempted")?,
                 sorted_queue: name("SortedQueue")?,
                 invalid_yield: name("invalid_yield")?,
-                sample: name("sample")?,
+                sample: py.import("corsair.sim.core")?.getattr("sample")?.unbind(),
                 pending: name("PENDING")?,
                 heap_push: heap.getattr("heappush")?.unbind(),
                 heap_pop: heap.getattr("heappop")?.unbind(),

@@ -4,6 +4,7 @@
 //! computes with 64-bit integers and floats itself, with the same results. For every other type, it calls Python's
 //! operators.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 use std::cmp::Ordering;
@@ -143,5 +144,17 @@ impl Number {
             Number::Other(other) => other.bind(py).extract(),
             _ => Ok(self.as_float()),
         }
+    }
+}
+
+/// Returns the capacity. Returns an error if it is not positive.
+pub fn positive(capacity: Option<&Bound<'_, PyAny>>, default: Number) -> PyResult<Number> {
+    let Some(given) = capacity else {
+        return Ok(default);
+    };
+    let capacity = Number::of(given);
+    match Number::Int(0).is_less(given.py(), &capacity)? {
+        true => Ok(capacity),
+        false => Err(PyValueError::new_err("\"capacity\" must be > 0.")),
     }
 }

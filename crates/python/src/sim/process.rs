@@ -1,9 +1,9 @@
 //! Processes: generators and coroutines that wait for events.
 
+use super::agenda::{NORMAL, URGENT};
 use super::attached_cell::AttachedCell;
-use super::callbacks::{Callback, Callbacks};
-use super::environment::{Environment, NORMAL, URGENT};
-use super::event::{Event, Value, fresh_exception};
+use super::classes::{Callback, Callbacks, Environment, Event, Process, Value};
+use super::event::fresh_exception;
 use super::names::Names;
 use super::release;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
@@ -11,20 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::iterator::PySendResult;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
-
-/// A process, which runs a generator that yields events, or a coroutine that awaits them.
-///
-/// When an event is processed, the process that waits for it resumes with the value of the event; the exception of a
-/// failed event is raised in the process. A process is itself an event, which is triggered when the generator returns
-/// or raises.
-#[pyclass(frozen, extends = Event, subclass, module = "corsair.sim.events")]
-#[derive(Debug)]
-pub struct Process {
-    generator: AttachedCell<Option<Py<PyAny>>>,
-    /// The generator, or the iterator of a coroutine; `None` if the object has only a method `send`.
-    stepped: AttachedCell<Option<Py<PyIterator>>>,
-    target: AttachedCell<Option<Py<Event>>>,
-}
 
 /// The outcome of one step of a generator: it yields an event to wait for, or returns a value.
 enum Step<'py> {

@@ -5,67 +5,22 @@
 //! whenever a request of the other kind was processed.
 
 mod container;
+mod queue;
 mod request;
 mod slots;
 mod store;
 
 pub use container::{Container, ContainerGet, ContainerPut};
-pub use request::{Get, Put};
-pub use slots::{
-    PreemptiveResource, PriorityRequest, PriorityResource, Release, Request, Resource,
-};
+pub use request::Get;
+pub use slots::{PreemptiveResource, PriorityRequest, PriorityResource, Release, Resource};
 pub use store::{FilterStore, FilterStoreGet, PriorityStore, Store, StoreGet, StorePut};
 
-use super::environment::Environment;
-use super::event::Event;
-use super::names::Names;
+use super::classes::{BaseResource, Discipline, Environment, Event, ResourceOverrides};
 use super::number::Number;
-use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
-
-/// The rule by which requests are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// Requests are served by the methods `_do_put` and `_do_get` of a Python class.
-    Python,
-    Slots,
-    PreemptiveSlots,
-    Container,
-    Store,
-    PriorityStore,
-    FilterStore,
-}
-
-/// The methods that the class of the instance overrides.
-#[derive(Clone, Copy, Debug, Default)]
-struct Overrides {
-    do_put: bool,
-    do_get: bool,
-    trigger_put: bool,
-    trigger_get: bool,
-    release: bool,
-}
-
-/// The base of shared resources: a queue of puts and a queue of gets.
-///
-/// A class that defines `_do_put(event)` and `_do_get(event)` is a user-defined resource. These methods trigger the
-/// event if it can be served, and return True if the next event in the queue may be tried.
-#[pyclass(subclass, module = "corsair._corsair")]
-#[derive(Debug)]
-pub struct BaseResource {
-    env: Option<Py<Environment>>,
-    capacity: Number,
-    puts: Option<Py<PyAny>>,
-    gets: Option<Py<PyAny>>,
-    discipline: Discipline,
-    class: Overrides,
-    /// The attributes of the instance, which may replace a method.
-    attributes: Option<Py<PyDict>>,
-    /// A function that is called without arguments whenever the state may have changed.
-    observer: Option<Py<PyAny>>,
-}
 
 impl BaseResource {
     pub fn blank(discipline: Discipline) -> BaseResource {
@@ -75,7 +30,7 @@ impl BaseResource {
             puts: None,
             gets: None,
             discipline,
-            class: Overrides::default(),
+            class: ResourceOverrides::default(),
             attributes: None,
             observer: None,
         }
@@ -97,7 +52,7 @@ impl BaseResource {
             true => !class.getattr("release")?.is(&releases.getattr("release")?),
             false => false,
         };
-        let overrides = Overrides {
+        let overrides = ResourceOverrides {
             do_put: differs("_do_put")?,
             do_get: differs("_do_get")?,
             trigger_put: differs("_trigger_put")?,
@@ -252,18 +207,6 @@ fn uninitialised() -> PyErr {
     )
 }
 
-/// Returns the capacity. Returns an error if it is not positive.
-pub fn positive(capacity: Option<&Bound<'_, PyAny>>, default: Number) -> PyResult<Number> {
-    let Some(given) = capacity else {
-        return Ok(default);
-    };
-    let capacity = Number::of(given);
-    match Number::Int(0).is_less(given.py(), &capacity)? {
-        true => Ok(capacity),
-        false => Err(PyValueError::new_err("\"capacity\" must be > 0.")),
-    }
-}
-
 /// Offers the events of a queue to a function, in order, until the function returns false. Removes the events that the
 /// function has triggered.
 fn serve(
@@ -299,28 +242,6 @@ fn serve(
         }
     }
     Ok(())
-}
-
-/// Removes an object from a list. Objects are compared by identity. Returns false if the object is not in the list.
-fn remove(list: &Bound<'_, PyList>, object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    match list.iter().position(|other| other.is(object)) {
-        Some(place) => list.del_item(place).map(|()| true),
-        None => Ok(false),
-    }
-}
-
-/// Adds an event to a queue, which may be an instance of a user-defined class.
-fn enqueue(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = queue.py();
-    if let Ok(list) = queue.cast_exact::<PyList>() {
-        return list.append(event);
-    }
-    if queue.get_type().is(Names::get(py)?.sorted_queue.bind(py)) {
-        return slots::insert_sorted(queue, event);
-    }
-    queue
-        .call_method1(intern!(py, "append"), (event,))
-        .map(drop)
 }
 
 #[pymethods]

@@ -1,22 +1,14 @@
 //! Events that are processed when a delay has passed.
 
+use super::agenda::NORMAL;
 use super::attached_cell::{AttachedCell, has_weak_references, is_only_reference};
-use super::callbacks::Callbacks;
-use super::environment::{Environment, NORMAL};
-use super::event::{Event, Value};
+use super::classes::{Callbacks, Environment, Event, Timeout, Value};
 use super::names::Names;
 use super::number::Number;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-
-/// An event that is processed when a delay has passed.
-#[pyclass(frozen, extends = Event, subclass, module = "corsair.sim.events")]
-#[derive(Debug)]
-pub struct Timeout {
-    delay: AttachedCell<Number>,
-}
 
 impl Timeout {
     pub fn new_in<'py>(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from .exceptions import Interrupt as Interrupt
 
 if TYPE_CHECKING:
     from .._corsair import Event, Process
-    from .core import Environment
 
 PENDING = object()
 """The value of an event that has not been triggered."""
@@ -69,12 +67,3 @@ def invalid_yield(generator: Any, value: object) -> str:
     place = f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}\n'
     source = f"    {line}\n" if line else ""
     return f'\n{place}{source}Invalid yield value "{value}"'
-
-
-def sample(env: Environment, given: float | Callable[[], float] | Mapping[str, Any] | str) -> float:
-    """Returns the given number, the result of the given function, or a number drawn from the given distribution."""
-    if callable(given):
-        return given()
-    if isinstance(given, (Mapping, str)):
-        return env.draw(given)
-    return given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any, Generic, TypeVar
 
@@ -74,3 +74,12 @@ class Environment(_corsair.Environment):
         if draws is None:
             draws = self._draws[text] = _corsair.Draws(text, self.seed)
         return draws.draw()
+
+
+def sample(env: Environment, given: float | Callable[[], float] | Mapping[str, Any] | str) -> float:
+    """Returns the given number, the result of the given function, or a number drawn from the given distribution."""
+    if callable(given):
+        return given()
+    if isinstance(given, (Mapping, str)):
+        return env.draw(given)
+    return given

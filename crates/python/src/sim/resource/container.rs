@@ -1,9 +1,8 @@
 //! Containers: amounts of something homogeneous.
 
-use super::{BaseResource, Discipline, Get, Put, positive};
-use crate::sim::environment::Environment;
-use crate::sim::event::{Event, Value};
-use crate::sim::number::Number;
+use super::request::Get;
+use crate::sim::classes::{BaseResource, Discipline, Environment, Event, Put, Value};
+use crate::sim::number::{Number, positive};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

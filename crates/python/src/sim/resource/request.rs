@@ -1,21 +1,13 @@
 //! Puts and gets: requests to a resource.
 
-use super::{BaseResource, enqueue};
-use crate::sim::callbacks::{Callback, Callbacks};
-use crate::sim::environment::Environment;
-use crate::sim::event::Event;
-use crate::sim::process::Process;
+use super::queue::{enqueue, remove};
+use crate::sim::classes::{
+    BaseResource, Callback, Callbacks, Environment, Event, Process, Put, RequestFields,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
-
-/// The fields of a request of either kind.
-#[derive(Debug, Default)]
-pub struct RequestFields {
-    resource: Option<Py<BaseResource>>,
-    process: Option<Py<Process>>,
-}
 
 impl RequestFields {
     fn of(resource: &Bound<'_, BaseResource>, env: &Bound<'_, Environment>) -> RequestFields {
@@ -29,14 +21,6 @@ impl RequestFields {
         visit.call(&self.resource)?;
         visit.call(&self.process)
     }
-}
-
-/// A request to put something into a resource. Used as a context manager, it is cancelled at the end if it is still
-/// waiting.
-#[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
-#[derive(Debug, Default)]
-pub struct Put {
-    pub asked: RequestFields,
 }
 
 /// A request to get something from a resource. Used as a context manager, it is cancelled at the end if it is still
@@ -121,7 +105,7 @@ impl Get {
 
 fn leave(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
     match queue.cast::<PyList>() {
-        Ok(list) if super::remove(list, event)? => Ok(()),
+        Ok(list) if remove(list, event)? => Ok(()),
         Ok(_) => Err(PyValueError::new_err(
             "the request does not wait in its queue",
         )),

@@ -1,14 +1,14 @@
 //! Resources with a limited number of slots, which are granted in the order of requests, by priority, or with
 //! preemption.
 
-use super::{BaseResource, Discipline, Get, Put, positive, remove};
-use crate::sim::callbacks::{Callback, Callbacks};
-use crate::sim::environment::Environment;
-use crate::sim::event::{Event, Value};
+use super::queue::remove;
+use super::request::Get;
+use crate::sim::classes::{
+    BaseResource, Callback, Callbacks, Discipline, Environment, Event, Put, Request, Timeout, Value,
+};
 use crate::sim::names::Names;
-use crate::sim::number::Number;
-use crate::sim::timeout::Timeout;
-use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError};
+use crate::sim::number::{Number, positive};
+use pyo3::exceptions::PyGeneratorExit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
@@ -29,13 +29,6 @@ pub struct PriorityResource {}
 #[pyclass(extends = PriorityResource, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct PreemptiveResource {}
-
-/// A request for a slot. Used as a context manager, it releases the slot at the end.
-#[pyclass(extends = Put, subclass, module = "corsair.sim.resources.resource")]
-#[derive(Debug, Default)]
-pub struct Request {
-    usage_since: Option<Number>,
-}
 
 /// A request for a slot with a priority.
 #[pyclass(extends = Request, subclass, module = "corsair.sim.resources.resource")]
@@ -118,28 +111,6 @@ pub fn get(this: &Bound<'_, Resource>, event: &Bound<'_, Release>) -> PyResult<b
         remove(&users(this), &request)?;
     }
     Event::finish(event.as_super().as_super(), true, Value::None).map(|()| false)
-}
-
-/// Adds a request to the queue of a `PriorityResource`, after the requests with the same key.
-pub fn insert_sorted(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = queue.py();
-    let list = queue.cast::<PyList>()?;
-    let most = queue.getattr(intern!(py, "maxlen"))?;
-    if !most.is_none() && list.len() >= most.extract::<usize>()? {
-        return Err(PyRuntimeError::new_err(
-            "Cannot append event. Queue is full.",
-        ));
-    }
-    let key = event.getattr(intern!(py, "key"))?;
-    let (mut low, mut high) = (0, list.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        match key.lt(list.get_item(middle)?.getattr(intern!(py, "key"))?)? {
-            true => high = middle,
-            false => low = middle + 1,
-        }
-    }
-    list.insert(low, event)
 }
 
 /// The patience of a customer, and the longest queue that the customer joins; each is a number or a distribution.

@@ -1,10 +1,9 @@
 //! Stores of distinct items, which are taken out in order, by priority, or by a filter.
 
-use super::{BaseResource, Discipline, Get, Put, positive};
-use crate::sim::environment::Environment;
-use crate::sim::event::{Event, Value};
+use super::request::Get;
+use crate::sim::classes::{BaseResource, Discipline, Environment, Event, Put, Value};
 use crate::sim::names::Names;
-use crate::sim::number::Number;
+use crate::sim::number::{Number, positive};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
