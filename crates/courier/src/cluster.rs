@@ -8,11 +8,11 @@ pub(crate) mod link;
 mod serve;
 pub(crate) mod wire;
 
-use crate::http::Secure;
 use crate::inner::Inner;
 use crate::log::replicated::{Change, Member, Shared, Work};
 use crate::metrics::Metrics;
 use crate::seal::Key;
+use crate::tls::Secure;
 use link::{Link, Writer};
 use parking_lot::Mutex;
 use std::collections::HashMap;
