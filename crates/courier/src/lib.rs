@@ -58,8 +58,8 @@ mod token;
 mod waste;
 
 pub use backup::BackupError;
+pub use cluster::MemberRequest;
 pub use cluster::begin::recover;
-pub use control::MemberRequest;
 pub use error::StartError;
 pub use export::{export, import};
 pub use frame::UserInfo;

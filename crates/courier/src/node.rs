@@ -209,7 +209,8 @@ impl Node {
         let _ = inner.caught_up().await;
         if let Some(cluster) = &inner.cluster {
             tokio::spawn(cluster.clone().run());
-            tokio::spawn(cluster.clone().follow_snapshots(inner.clone()));
+            let (index, closing) = (inner.index.clone(), inner.closing.subscribe());
+            tokio::spawn(cluster.clone().follow_snapshots(index, closing));
             let inner = inner.clone();
             tokio::spawn(async move {
                 inner.index.ended().await;

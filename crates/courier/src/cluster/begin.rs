@@ -1,8 +1,8 @@
 //! The beginning of a member: a new cluster, a join, a copy of the index, and a node without its cluster.
 
 use super::link::{self, Link};
+use super::request::{Credentials, PATIENCE, ask, hello};
 use super::wire::{Answer, Hello, Request};
-use super::{Credentials, PATIENCE, ask, hello};
 use crate::backup::BackupError;
 use crate::disk::blocking;
 use crate::error::StartError;
