@@ -1,11 +1,9 @@
-//! Copies of a node's data, made while the node is running.
+//! The files of backups.
 //!
 //! A backup is one file: the index at one entry of the log, which contains all data of the service at that point.
 
-use crate::disk::blocking;
 use crate::error::StartError;
 use crate::index::IndexError;
-use crate::inner::Inner;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -45,36 +43,6 @@ impl From<IndexError> for BackupError {
 pub(crate) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
     let path = path.to_owned();
     move |source| BackupError::File { path, source }
-}
-
-impl Inner {
-    /// Copies everything acknowledged so far into a new file while the node serves. Returns the position of
-    /// the last entry of the log in the copy.
-    ///
-    /// # Errors
-    /// If the file exists or cannot be written.
-    pub async fn backup(&self, to: &Path) -> Result<u64, BackupError> {
-        let path = to.to_owned();
-        let part = part(to);
-        let begun = blocking(move || Ok(begin(&path))).await?;
-        begun?;
-        let copied = match self.caught_up().await {
-            Ok(()) => {
-                let copied = self.index.copy_to(&part).await;
-                copied.map_err(Into::into)
-            }
-            Err(failure) => Err(BackupError::Refused(failure.to_string())),
-        };
-        finish(copied, &part, to)
-    }
-
-    /// Removes unused space from the index while the node serves. Returns the bytes of the index before and after.
-    ///
-    /// # Errors
-    /// If the copy cannot be written.
-    pub async fn compact(&self) -> Result<(u64, u64), BackupError> {
-        Ok(self.index.compact().await?)
-    }
 }
 
 /// Returns the temporary path of a backup.

@@ -3,6 +3,7 @@
 //! Each side sends one line: the client a [`Request`], and the node `ok …` or `error …`.
 
 use crate::backup::BackupError;
+use crate::cluster::MemberRequest;
 use crate::inner::Inner;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,20 +17,6 @@ pub(crate) enum Request {
     Backup(PathBuf),
     Compact,
     Members(MemberRequest),
-}
-
-/// A request about the members of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MemberRequest {
-    /// Returns the members, as a line of JSON.
-    List,
-    /// Removes the member with this id.
-    Remove(u64),
-    /// Removes this node.
-    Leave,
-    /// Moves the leadership to the member with this id, or to the most advanced other member.
-    Transfer(Option<u64>),
 }
 
 impl Request {

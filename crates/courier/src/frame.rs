@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_client_can_only_acknowledge() {
-        let read = |text: &str| crate::http::object::<ClientFrame>(text.as_bytes());
+        let read = |text: &str| crate::json::object::<ClientFrame>(text.as_bytes());
         assert!(matches!(
             read(r#"{"type":"ack","sequence":7}"#),
             Ok(ClientFrame::Ack { sequence: 7 })

@@ -18,16 +18,12 @@ mod recovery;
 mod serve;
 mod service;
 mod sessions;
-mod tls;
 mod unread_body;
 mod users;
 mod websocket;
 
 use openapi::ROUTES;
-pub(crate) use read::object;
 pub use serve::{ServeOptions, Serving, serve, serve_with};
-pub(crate) use tls::Secure;
-pub use tls::Tls;
 
 use crate::node::Node;
 use axum::middleware::from_fn_with_state;

@@ -9,146 +9,43 @@
 //! holds [`MAILBOX`] units of 2 KiB. Then it goes through a queue for each socket, which holds [`connection::OUTBOX`]
 //! frames and is also bounded in bytes. A frame that does not fit is skipped. The frame is still in the user's durable
 //! queue, and the actor reads it from there when the socket has capacity again. A gap in the sequence numbers shows
-//! that a frame was skipped. If no later message shows the gap, [`OnlineUser::overflowed`] does. So a slow reader
-//! causes a few reads of pages from the index, and has no effect on other users.
+//! that a frame was skipped. If no later message shows the gap,
+//! [`OnlineUser::overflowed`](state::OnlineUser::overflowed) does. So a slow reader causes a few reads of pages from the
+//! index, and has no effect on other users.
 
 mod connection;
 mod root;
+mod state;
 mod user;
 
-pub(crate) use connection::Attachment;
+pub(crate) use state::{Attachment, HubRequest};
 
 use crate::acknowledgements::Acknowledgements;
 use crate::command::Delivery;
 use crate::counts::{Counts, Reservation};
 use crate::error::StartError;
-use crate::frame::{Outgoing, ServerFrame, UserInfo};
+use crate::frame::{Outgoing, ServerFrame};
 use crate::index::{Effects, Index};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::model::{ConversationId, SessionId, UserId};
-use crate::presence::{Presence, PresenceUpdate};
+use crate::presence::Presence;
 use crate::recipients::Recipients;
 use crate::sessions::Sessions;
-use axum::extract::ws::Utf8Bytes;
-use corsair::{Addr, Config, Overflow, Report, RunError};
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use rustc_hash::FxHashMap;
-use std::collections::HashMap;
+use corsair::{Config, Overflow, Report, RunError};
+use parking_lot::{Mutex, RwLock};
+use state::{Dispatch, HubState, MAILBOX};
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering::AcqRel;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-/// The capacity of an actor's mailbox in units. A message uses one unit, plus one for every 2 KiB.
-pub(crate) const MAILBOX: u32 = 128;
 /// The maximum number of requests that wait for the root.
 const REQUESTS: usize = 1024;
 /// The maximum number of messages that are passed to the root at a time, so that other requests are handled in between.
 const TOGETHER: usize = 512;
-
-/// Messages of the root to actors of users.
-#[derive(Debug)]
-pub(crate) enum HubMessage {
-    /// A message for the actor's user.
-    Message {
-        user: UserId,
-        sequence: u64,
-        message: Arc<Outgoing>,
-        /// The number of mailbox units that the message uses.
-        weight: u32,
-    },
-    /// Users who came online and went offline.
-    Presence {
-        user: UserId,
-        update: Arc<PresenceUpdate>,
-    },
-    /// A frame whose loss is harmless.
-    Hint { user: UserId, frame: Utf8Bytes },
-    /// Asks the actor to check the state of its [`OnlineUser`].
-    Look,
-}
-
-impl corsair::Message for HubMessage {
-    const KINDS: &'static [&'static str] = &["Message", "Presence", "Hint", "Look"];
-
-    fn kind(&self) -> usize {
-        match self {
-            HubMessage::Message { .. } => 0,
-            HubMessage::Presence { .. } => 1,
-            HubMessage::Hint { .. } => 2,
-            HubMessage::Look => 3,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        match self {
-            HubMessage::Message { sequence, .. } => *sequence,
-            _ => 0,
-        }
-    }
-}
-
-/// Requests to the root from outside the run.
-pub(crate) enum HubRequest {
-    Attach(Box<Attachment>),
-    Deliver(Vec<Dispatch>),
-    CloseSession(UserId, SessionId),
-    Tell(Arc<PresenceUpdate>),
-    /// Sends these users a frame whose loss is harmless.
-    Hint(Vec<Arc<OnlineUser>>, Utf8Bytes),
-    /// Closes all sockets. The run ends when they are closed or the time limit has passed.
-    Close,
-}
-
-/// A message for an actor.
-pub(crate) struct Dispatch {
-    user: Arc<OnlineUser>,
-    sequence: u64,
-    message: Arc<Outgoing>,
-}
-
-/// The state of a user who is online on this node.
-#[derive(Debug)]
-pub(crate) struct OnlineUser {
-    info: UserInfo,
-    /// The actor that serves the user.
-    actor: Addr,
-    /// The sequence number of the last message for this user.
-    latest: AtomicU64,
-    /// The number of mailbox units in use.
-    waiting: AtomicU32,
-    /// True if a message did not fit into the mailbox since the actor's last check.
-    overflowed: AtomicBool,
-    requests: Mutex<Requests>,
-}
-
-/// Requests to an actor that bypass its mailbox, which may be full.
-#[derive(Debug, Default)]
-struct Requests {
-    attached: Vec<Attachment>,
-    closed_sessions: Vec<SessionId>,
-    /// True if the node is shutting down.
-    close: bool,
-}
-
-/// The state shared between the run and the rest of the node.
-pub(crate) struct HubState {
-    online: RwLock<FxHashMap<UserId, Arc<OnlineUser>>>,
-    /// The user to whom each actor is assigned next.
-    assigned: Mutex<HashMap<Addr, Arc<OnlineUser>>>,
-    free: Mutex<Vec<Addr>>,
-    /// The number of sockets of each user, including sockets that are about to be accepted.
-    sockets: Counts<UserId>,
-    pub presence: Arc<Presence>,
-    pub acknowledgements: Arc<Acknowledgements>,
-    pub metrics: Metrics,
-    pub limits: Limits,
-    index: OnceLock<Index>,
-}
 
 /// The handle through which the rest of the node reaches the hub.
 pub(crate) struct Hub {
@@ -318,25 +215,5 @@ impl Effects for Deliverer {
             let frame = ServerFrame::Changed { conversation }.frame();
             let _ = self.requests.blocking_send(HubRequest::Hint(online, frame));
         }
-    }
-}
-
-impl HubState {
-    fn online(&self) -> RwLockReadGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
-        self.online.read()
-    }
-
-    fn online_mut(&self) -> RwLockWriteGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
-        self.online.write()
-    }
-
-    fn index(&self) -> &Index {
-        self.index.get().expect("set before the run starts")
-    }
-
-    /// Removes a user from the list.
-    fn leave(&self, user: &OnlineUser) {
-        self.presence.left(user.info.clone());
-        self.metrics.online.dec();
     }
 }

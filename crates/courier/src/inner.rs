@@ -1,10 +1,11 @@
 //! The parts of a running node, and its operations.
 
 use crate::acknowledgements::Acknowledgements;
+use crate::backup::{self, BackupError};
 use crate::cluster::Cluster;
 use crate::command::{Command, CommandResult, Refusal};
 use crate::counts::Unread;
-use crate::disk::Disk;
+use crate::disk::{Disk, blocking};
 use crate::hub::Hub;
 use crate::index::{Index, IndexError};
 use crate::limits::Limits;
@@ -19,6 +20,7 @@ use crate::readiness::Readiness;
 use crate::recipients::Recipients;
 use crate::sessions::{Bearer, Sessions};
 use parking_lot::Mutex;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -169,6 +171,51 @@ impl Inner {
         let write = async |command| self.command(command).await.is_ok();
         self.acknowledgements.flush(write).await;
     }
+
+    /// Checks that a write became durable recently, with a probe if necessary.
+    ///
+    /// # Errors
+    /// The time since the last durable write.
+    pub async fn check_writes(self: &Arc<Self>) -> Result<(), Duration> {
+        let start_probe = || drop(tokio::spawn(probe(self.clone())));
+        self.readiness.check(start_probe).await
+    }
+
+    /// Copies everything acknowledged so far into a new file while the node serves. Returns the position of
+    /// the last entry of the log in the copy.
+    ///
+    /// # Errors
+    /// If the file exists or cannot be written.
+    pub async fn backup(&self, to: &Path) -> Result<u64, BackupError> {
+        let path = to.to_owned();
+        let part = backup::part(to);
+        let begun = blocking(move || Ok(backup::begin(&path))).await?;
+        begun?;
+        let copied = match self.caught_up().await {
+            Ok(()) => {
+                let copied = self.index.copy_to(&part).await;
+                copied.map_err(Into::into)
+            }
+            Err(failure) => Err(BackupError::Refused(failure.to_string())),
+        };
+        backup::finish(copied, &part, to)
+    }
+
+    /// Removes unused space from the index while the node serves. Returns the bytes of the index before and after.
+    ///
+    /// # Errors
+    /// If the copy cannot be written.
+    pub async fn compact(&self) -> Result<(u64, u64), BackupError> {
+        Ok(self.index.compact().await?)
+    }
+}
+
+/// Writes a command that changes nothing.
+async fn probe(node: Arc<Inner>) {
+    let nothing = Command::Acknowledge(Vec::new());
+    // If the write fails, the time of the last durable write is unchanged.
+    let _ = node.command(nothing).await;
+    node.readiness.end_probe();
 }
 
 /// Waits for a time. Returns `false` if the node is shutting down.

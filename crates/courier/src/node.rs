@@ -6,7 +6,6 @@ use crate::cluster::{Cluster, Credentials, begin};
 use crate::counts::Unread;
 use crate::disk::{Disk, blocking};
 use crate::error::StartError;
-use crate::http::Secure;
 use crate::hub::{HubRequest, Parts};
 use crate::index::OpenedIndex;
 use crate::inner::{Inner, wait};
@@ -25,6 +24,7 @@ use crate::recipients::Recipients;
 use crate::retention::Retention;
 use crate::seal::Key;
 use crate::sessions::Sessions;
+use crate::tls::Secure;
 use corsair_journal::private_directory;
 use parking_lot::Mutex;
 use std::fmt;
@@ -209,7 +209,8 @@ impl Node {
         let _ = inner.caught_up().await;
         if let Some(cluster) = &inner.cluster {
             tokio::spawn(cluster.clone().run());
-            tokio::spawn(cluster.clone().follow_snapshots(inner.clone()));
+            let (index, closing) = (inner.index.clone(), inner.closing.subscribe());
+            tokio::spawn(cluster.clone().follow_snapshots(index, closing));
             let inner = inner.clone();
             tokio::spawn(async move {
                 inner.index.ended().await;

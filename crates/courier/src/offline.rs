@@ -4,7 +4,7 @@
 //! use. The log of a restored backup begins after the last entry in the backup.
 
 use crate::backup::{BackupError, begin, finish, part, unusable};
-use crate::control::MemberRequest;
+use crate::cluster::MemberRequest;
 use crate::disk::blocking;
 use crate::error::StartError;
 use crate::index::OpenedIndex;

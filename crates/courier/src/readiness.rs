@@ -4,10 +4,7 @@
 //! changes nothing and passes through log and index like a message. Only one probe is in progress at a time, however
 //! many clients ask.
 
-use crate::command::Command;
-use crate::inner::Inner;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Release};
 use std::time::Duration;
@@ -60,35 +57,30 @@ impl Readiness {
             .lock()
             .is_some_and(|last| last.elapsed() < self.fresh)
     }
-}
 
-impl Inner {
-    /// Checks that a write became durable recently, with a probe if necessary.
+    /// Checks that a write became durable recently. If necessary, `start_probe` starts a write, whose end is reported
+    /// with [`Readiness::end_probe`].
     ///
     /// # Errors
     /// The time since the last durable write.
-    pub async fn check_writes(self: &Arc<Self>) -> Result<(), Duration> {
-        let readiness = &self.readiness;
-        if readiness.is_fresh() {
+    pub async fn check(&self, start_probe: impl FnOnce()) -> Result<(), Duration> {
+        if self.is_fresh() {
             return Ok(());
         }
-        let mut probed = readiness.probed.subscribe();
-        if !readiness.is_probing.swap(true, AcqRel) {
-            tokio::spawn(probe(self.clone()));
+        let mut probed = self.probed.subscribe();
+        if !self.is_probing.swap(true, AcqRel) {
+            start_probe();
         }
         let _ = timeout(PATIENCE, probed.changed()).await;
-        match readiness.is_fresh() {
+        match self.is_fresh() {
             true => Ok(()),
-            false => Err(readiness.age()),
+            false => Err(self.age()),
         }
     }
-}
 
-/// Writes a command that changes nothing.
-async fn probe(node: Arc<Inner>) {
-    let nothing = Command::Acknowledge(Vec::new());
-    // If the write fails, the time of the last durable write is unchanged.
-    let _ = node.command(nothing).await;
-    node.readiness.is_probing.store(false, Release);
-    node.readiness.probed.send_replace(());
+    /// Reports the end of a probe.
+    pub fn end_probe(&self) {
+        self.is_probing.store(false, Release);
+        self.probed.send_replace(());
+    }
 }

@@ -1,16 +1,16 @@
 //! The beginning of a member: a new cluster, a join, a copy of the index, and a node without its cluster.
 
 use super::link::{self, Link};
+use super::request::{Credentials, PATIENCE, ask, hello};
 use super::wire::{Answer, Hello, Request};
-use super::{Credentials, PATIENCE, ask, hello};
 use crate::backup::BackupError;
 use crate::disk::blocking;
 use crate::error::StartError;
-use crate::http::Secure;
 use crate::index::OpenedIndex;
 use crate::log::embedded::{self, OpenedLog};
 use crate::log::replicated::{self, Base, Change, Member, Store};
 use crate::seal::Key;
+use crate::tls::Secure;
 use corsair_journal::private_file;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};

@@ -5,8 +5,8 @@
 //! its length and by a keyed hash of its number and its bytes. Contents are not encrypted, except by TLS.
 
 use super::wire::{FORMAT, Hello};
-use crate::http::Secure;
 use crate::seal::Key;
+use crate::tls::Secure;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::header::{CONNECTION, HOST, UPGRADE};

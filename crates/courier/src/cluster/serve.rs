@@ -1,11 +1,12 @@
 //! Requests of other nodes, and of the owner of the data.
 
+use super::begin;
 use super::link::{self, Io, Link, Writer};
-use super::wire::{Answer, Frame, Hello, Request};
-use super::{Cluster, MOST_STRANGERS, PATIENCE, PAUSE, SILENCE, ask, begin};
-use crate::control::MemberRequest;
+use super::request::{PATIENCE, PAUSE, SILENCE, ask};
+use super::state::Cluster;
+use super::wire::{Answer, Hello, Request};
 use crate::index::Index;
-use crate::log::replicated::{Change, Status, Work};
+use crate::log::replicated::{Change, Frame, Status, Work};
 use std::io;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -15,6 +16,22 @@ use tokio::time::{Instant, sleep, timeout};
 const MOST_WORK: usize = 1 << 14;
 /// The bytes of an index that are sent together.
 const PART: usize = 128 << 10;
+/// The maximum number of nodes that are connected before this node knows that they are members.
+const MOST_STRANGERS: usize = 16;
+
+/// A request about the members of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemberRequest {
+    /// Returns the members, as a line of JSON.
+    List,
+    /// Removes the member with this id.
+    Remove(u64),
+    /// Removes this node.
+    Leave,
+    /// Moves the leadership to the member with this id, or to the most advanced other member.
+    Transfer(Option<u64>),
+}
 
 impl Cluster {
     /// Serves a connection that another node has opened.

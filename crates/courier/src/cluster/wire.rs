@@ -1,9 +1,9 @@
-//! The messages between the members of a cluster.
+//! The messages at the beginning of a connection between members of a cluster.
 
-use crate::log::replicated::{Base, Change, Proposal};
+use crate::log::replicated::{Base, Change};
 use serde::{Deserialize, Serialize};
 
-/// The version of these messages.
+/// The version of these messages, and of [frames](crate::log::replicated::Frame).
 pub(crate) const FORMAT: u8 = 1;
 
 /// The first message of a connection, which is not sealed. The keys of the connection depend on it.
@@ -42,32 +42,4 @@ pub(crate) enum Answer {
     Base(Base),
     /// A part of the index. The last one is empty.
     Part(Vec<u8>),
-}
-
-/// A message between two members.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Frame {
-    /// A message of Raft.
-    Raft(Vec<u8>),
-    /// Commands for the leader of this term.
-    Propose {
-        /// The process that has accepted the commands.
-        origin: u64,
-        term: u64,
-        /// The number of the last command that the process has sent to this leader before; 0 if it sends all of them
-        /// again.
-        after: u64,
-        proposals: Vec<Proposal>,
-    },
-    /// The receiver needs entries that the sender no longer has, and must start from a copy of the sender's index.
-    Snapshot {
-        term: u64,
-        /// The position before the first entry that the sender has.
-        position: u64,
-    },
-    /// A message about the online users.
-    Presence(Vec<u8>),
-    /// Asks for a [`Frame::Pong`], so that a dead connection is noticed.
-    Ping,
-    Pong,
 }

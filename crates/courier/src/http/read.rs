@@ -3,6 +3,7 @@
 use super::client_address::{client_address, network};
 use super::problem::Problem;
 use crate::inner::{Failure, Inner};
+use crate::json::object;
 use crate::limits::Limits;
 use crate::model::ConversationId;
 use crate::node::Node;
@@ -13,7 +14,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::{DeserializeOwned, Unexpected};
+use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -246,17 +247,6 @@ fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             Problem::new(StatusCode::BAD_REQUEST, "malformed_json", message)
         }
     })
-}
-
-/// Parses a value of a struct from a JSON object. Serde would also accept an array of the fields.
-pub(crate) fn object<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(serde::de::Error::invalid_type(
-            Unexpected::Seq,
-            &"a JSON object",
-        ));
-    }
-    serde_json::from_slice(bytes)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -5,12 +5,12 @@
 //! has caught up. A new connection is behind. A live connection becomes behind when its outbox is full, in frames or in
 //! bytes. In both states each message is sent to the socket once, in order, without a gap.
 
-use super::HubState;
+use super::state::{Attachment, HubState};
 use crate::command::Acknowledgement;
 use crate::counts::Reservation;
 use crate::frame::{ClientFrame, MOST_LISTED, Outgoing, ServerFrame, message_frame};
-use crate::http::object;
 use crate::index::{IndexError, QueuePage};
+use crate::json::object;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::model::{Millis, SessionId, UserId};
@@ -39,35 +39,6 @@ const MOST_FAULTS: u8 = 16;
 const MOST_SILENT: u8 = 2;
 /// The time limit for the client's answer to a close frame.
 const FAREWELL: Duration = Duration::from_millis(500);
-
-/// An accepted socket that is passed to its user's actor.
-pub(crate) struct Attachment {
-    pub user: UserId,
-    pub name: Arc<str>,
-    pub session: SessionId,
-    /// The time at which the session's token expires.
-    pub expires: Millis,
-    /// The sequence number up to which the client has received all messages.
-    pub after: u64,
-    /// The sequence number up to which the session has acknowledged all messages.
-    pub acknowledged: u64,
-    /// True if the client receives presence frames.
-    pub presence: bool,
-    pub socket: WebSocket,
-    /// A guard that counts the socket while it is open.
-    pub counted: Reservation<UserId>,
-    /// A guard that counts the connection while it is open.
-    pub connection: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-impl std::fmt::Debug for Attachment {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Attachment")
-            .field("user", &self.user)
-            .field("after", &self.after)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The data of a user that all connections of the user need.
 pub(super) struct UserContext<'a> {

@@ -1,9 +1,9 @@
 //! The root of the run: assigns actors to online users, and forwards messages from outside.
 
-use super::user::user_actor;
-use super::{
+use super::state::{
     Attachment, Dispatch, HubMessage, HubRequest, HubState, MAILBOX, OnlineUser, Requests,
 };
+use super::user::user_actor;
 use crate::frame::UserInfo;
 use crate::model::{SessionId, UserId};
 use crate::presence::PresenceUpdate;

@@ -1,7 +1,7 @@
 //! The actor of an online user, with its connections.
 
 use super::connection::{Connection, UserContext};
-use super::{HubMessage, HubState, OnlineUser};
+use super::state::{HubMessage, HubState, OnlineUser};
 use corsair::{AsyncContext, Event, Token};
 use std::future::poll_fn;
 use std::pin::pin;

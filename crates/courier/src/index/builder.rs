@@ -1,13 +1,13 @@
 //! Builds an index from [lines](super::lines), and checks each of them.
 
-use super::CACHE;
 use super::chunk::{Chunk, OpenChunk};
-use super::compaction;
 use super::keys::{Days, UserKey};
 use super::lines::{LINES, Line, from_hexadecimal};
 use super::lookalikes;
 use super::machine::{MessageRow, State};
+use super::opened::CACHE;
 use super::queue::QueueRange;
+use super::replacement;
 use super::row::{checked, encode, number, session_key};
 use super::tables::{FORMAT, STATE, Tables, open_keys};
 use crate::limits::LONGEST_NAME;
@@ -55,7 +55,7 @@ impl IndexBuilder {
     /// The file cannot be written.
     pub fn create(path: &Path, log: u64) -> Result<IndexBuilder, Error> {
         Ok(IndexBuilder {
-            database: compaction::create(path, CACHE)?,
+            database: replacement::create(path, CACHE)?,
             state: State {
                 format: FORMAT,
                 log,

@@ -5,155 +5,23 @@
 //! applied to the copy. This is repeated until few entries are left. Then the thread that applies the log replaces the
 //! old file by the copy, between two transactions. Readers of the old file continue to read it.
 
-use super::keys::Recent;
-use super::machine::{At, Machine, SideEffects};
+use super::copy;
+use super::handle::{Index, IndexError};
+use super::replacement::{Replacement, create};
+use super::requests::ApplierRequest;
 use super::tables::{
-    CONVERSATIONS, MARKS, MEMBERSHIPS, MESSAGES, QUEUES, SESSIONS, Tables, USERS, keys_of_day,
+    CONVERSATIONS, MARKS, MEMBERSHIPS, MESSAGES, QUEUES, SESSIONS, USERS, keys_of_day,
 };
-use super::{Index, IndexError, copy};
-use crate::command::Command;
 use crate::guard::guard;
-use parking_lot::RwLock;
-use redb::{
-    Database, Durability, Error, ReadTransaction, ReadableDatabase, ReadableTableMetadata,
-    TableDefinition,
-};
+use redb::{Error, ReadTransaction, ReadableTableMetadata, TableDefinition};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use tokio::sync::oneshot;
 
 /// The number of entries that may be left for the thread that applies the log.
 const FEW: usize = 1 << 11;
 /// The maximum number of rounds in which entries that arrived during the copy are applied.
 const MOST_ROUNDS: usize = 100;
-/// The maximum bytes of entries that are stored during a copy.
-const MOST_KEPT: usize = 256 << 20;
 /// The size of an empty file in bytes.
 const LEAST: u64 = 4 << 20;
-/// The number of entries in one transaction.
-const TOGETHER: usize = 1 << 12;
-
-/// An applied log entry; `None` if it had no effect.
-pub(super) type Applied = (At, Option<Command>);
-
-/// Requests to the thread that applies the log, between two transactions.
-pub(super) enum ApplierRequest {
-    /// Makes everything applied so far readable.
-    Commit(oneshot::Sender<()>),
-    /// Returns a transaction that reads everything applied so far, all of which is on disk. With `true`, entries
-    /// applied later are stored for a compaction.
-    Snapshot(bool, oneshot::Sender<ReadTransaction>),
-    /// Returns the entries that were stored since the last request; `None` if there were too many.
-    CompactionBacklog(oneshot::Sender<Option<Vec<Applied>>>),
-    /// Stops storing entries.
-    Forget,
-    /// Replaces the file by this copy.
-    Replace(Box<Replacement>, oneshot::Sender<Result<(), String>>),
-}
-
-/// A copy of the index that has applied all entries except those that are still stored.
-pub(super) struct Replacement {
-    pub path: PathBuf,
-    pub database: Database,
-    pub machine: Machine,
-}
-
-/// Entries that are kept for a compaction.
-#[derive(Default)]
-pub(super) struct CompactionBacklog {
-    entries: Vec<Applied>,
-    bytes: usize,
-    too_many: bool,
-}
-
-impl CompactionBacklog {
-    pub fn push(&mut self, at: At, command: Option<&Command>) {
-        self.bytes += command.map_or(0, Command::weight) + size_of::<Applied>();
-        if self.bytes > MOST_KEPT {
-            self.too_many = true;
-            self.entries = Vec::new();
-        }
-        if !self.too_many {
-            self.entries.push((at, command.cloned()));
-        }
-    }
-
-    pub fn take(&mut self) -> Option<Vec<Applied>> {
-        self.bytes = 0;
-        let entries = std::mem::take(&mut self.entries);
-        (!self.too_many).then_some(entries)
-    }
-}
-
-impl Replacement {
-    fn make(path: PathBuf, cache: usize, txn: ReadTransaction) -> Result<Replacement, Error> {
-        let database = create(&path, cache)?;
-        copy::copy(&txn, &database)?;
-        // The transaction is closed early, because it prevents the reuse of space.
-        txn.close()?;
-        let txn = database.begin_read()?;
-        let state = copy::state(&txn)?.unwrap_or_default();
-        let machine = Machine::new(state, &txn)?;
-        drop(txn);
-        Ok(Replacement {
-            path,
-            database,
-            machine,
-        })
-    }
-
-    /// Applies entries that were applied to the original. `to_disk` is true in the last call.
-    pub fn apply(&mut self, entries: Vec<Applied>, to_disk: bool) -> Result<(), Error> {
-        let mut entries = entries.into_iter().peekable();
-        loop {
-            let some = entries.by_ref().take(TOGETHER).collect::<Vec<_>>();
-            let last = entries.peek().is_none();
-            let mut txn = self.database.begin_write()?;
-            let durability = match to_disk && last {
-                true => Durability::Immediate,
-                false => Durability::None,
-            };
-            txn.set_durability(durability).map_err(Error::from)?;
-            txn.set_quick_repair(to_disk && last);
-            {
-                let mut tables = Tables::open(&txn)?;
-                let mut recent = Recent::open(&txn, &self.machine.state.days)?;
-                let mut caused = SideEffects::default();
-                for (at, command) in some {
-                    match command {
-                        Some(command) => {
-                            let machine = &mut self.machine;
-                            // The submitter of the command was answered when the original applied it.
-                            let _ = machine.apply(
-                                &mut tables,
-                                &mut recent,
-                                at,
-                                command,
-                                &mut caused,
-                            )?;
-                            caused.clear();
-                        }
-                        None => self.machine.skip(at),
-                    }
-                }
-                self.machine.save(&mut tables, to_disk && last)?;
-            }
-            txn.commit()?;
-            if last {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// Creates the file of a copy, and replaces any file of an earlier attempt.
-pub(super) fn create(path: &Path, cache: usize) -> Result<Database, Error> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
-    crate::database::open_file(path, cache)
-}
 
 /// Returns the temporary path of a copy.
 pub(super) fn beside(path: &Path) -> PathBuf {
@@ -256,22 +124,6 @@ impl Index {
                 .to_owned(),
         ))
     }
-
-    /// Sends a request to the thread that applies the log.
-    async fn ask<T>(
-        &self,
-        want: impl FnOnce(oneshot::Sender<T>) -> ApplierRequest,
-    ) -> Result<T, IndexError> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.wanted.send(want(reply));
-        sent.map_err(|_| IndexError::Stopped)?;
-        answer.await.map_err(|_| IndexError::Stopped)
-    }
-
-    /// Waits until everything applied so far can be read.
-    pub(super) async fn committed(&self) -> Result<(), IndexError> {
-        self.ask(ApplierRequest::Commit).await
-    }
 }
 
 /// The size of the index.
@@ -309,22 +161,4 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<Result<T, Error>, IndexError> {
     let done = tokio::task::spawn_blocking(move || guard(work)).await;
     done.map_err(|_| IndexError::Stopped)
-}
-
-/// The database for readers. Clones share it.
-#[derive(Clone)]
-pub(super) struct Current(Arc<RwLock<Arc<Database>>>);
-
-impl Current {
-    pub fn new(database: Database) -> Current {
-        Current(Arc::new(RwLock::new(Arc::new(database))))
-    }
-
-    pub fn get(&self) -> Arc<Database> {
-        self.0.read().clone()
-    }
-
-    pub fn set(&self, database: Database) {
-        *self.0.write() = Arc::new(database);
-    }
 }

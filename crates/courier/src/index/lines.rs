@@ -3,10 +3,10 @@
 //! The lines contain everything that a client could ask for, in the order of [`Line`]'s variants. Tables that follow
 //! from others (names, memberships, the sessions of a user) are built again.
 
-use super::OpenedIndex;
 use super::expiry::first_kept;
 use super::keys::UserKey;
 use super::machine::{MessageRow, State};
+use super::opened::OpenedIndex;
 use super::queue::{QueueRange, noted_tails};
 use super::row::{checked, decode, session_key};
 use super::tables::{

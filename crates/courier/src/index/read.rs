@@ -2,6 +2,7 @@
 
 use super::chunk::Chunk;
 use super::expiry::first_kept;
+use super::handle::{Index, IndexError};
 use super::machine::MessageRow;
 use super::queue::{last_sequence, visit, visit_runs};
 use super::row::{checked, decode, session_key};
@@ -9,7 +10,6 @@ use super::tables::{
     CHUNKS, CONVERSATIONS, FIRSTS, MEMBERSHIPS, MESSAGES, NAMES, SESSION_ACKS, SESSIONS, TITLES,
     USER_ACKS, USER_SESSIONS, USERS,
 };
-use super::{Index, IndexError};
 use crate::frame::{ENVELOPE, UserInfo, encoded};
 use crate::model::{
     Conversation, ConversationId, Message, Millis, Session, SessionId, User, UserId,

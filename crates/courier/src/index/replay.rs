@@ -1,6 +1,7 @@
 //! Applies the entries of a log to an index on which no node runs.
 
-use super::{Effects, OpenedIndex};
+use super::opened::OpenedIndex;
+use super::requests::Effects;
 use crate::command::Delivery;
 use crate::error::StartError;
 use crate::log::Entry;

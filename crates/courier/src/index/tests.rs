@@ -5,11 +5,18 @@ mod keeping;
 mod lines;
 
 use super::*;
-use crate::command::{Acknowledgement, Command, CommandResult, Outcome, Posting, Refusal};
-use crate::log::LogError;
-use crate::model::{ConversationId, Millis};
+use crate::command::{
+    Acknowledgement, Command, CommandResult, Delivery, Outcome, Posting, Refusal,
+};
+use crate::error::StartError;
+use crate::log::{Entry, LogError};
+use crate::model::{ConversationId, Millis, SessionId, UserId};
+use crossbeam_channel::Sender;
 use parking_lot::Mutex;
-use redb::{ReadableTable, TableHandle};
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableHandle};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 /// The limit of a page without a limit.

@@ -1,11 +1,11 @@
 //! The thread that applies the log.
 
-use super::compaction::{ApplierRequest, CompactionBacklog, Current, Replacement};
 use super::keys::Recent;
 use super::machine::{At, Machine, SideEffects};
 use super::overlay::{CommitOverlay, Deferral, DeferredWrites};
+use super::replacement::{CompactionBacklog, Replacement};
+use super::requests::{ApplierRequest, Current, Effects, Progress};
 use super::tables::Tables;
-use super::{Effects, Progress};
 use crate::command::{Command, Outcome};
 use crate::guard::guard;
 use crate::log::{Entry, Reply};

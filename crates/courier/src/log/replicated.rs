@@ -14,25 +14,28 @@
 //! message that was acknowledged before its request.
 
 mod core;
+mod entry;
+mod frame;
+mod membership;
+mod shared;
 mod store;
 
-pub(crate) use store::{Base, Member, Store, is_in, remove};
+pub(crate) use frame::Frame;
+pub(crate) use membership::{Base, Change, Member};
+pub(crate) use shared::{Shared, Status, Work};
+pub(crate) use store::{Store, is_in, remove};
 
 use super::ends::Ends;
 use super::{Feed, Log, LogError, Reply};
-use crate::cluster::wire::Frame;
 use crate::command::Command;
-use crate::presence::shared::CommonVersion;
+use crate::seal::{CommonVersion, FIRST_OF_CLUSTERS};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
-use serde::{Deserialize, Serialize};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, watch};
 
 /// The time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -40,117 +43,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const NO_LEADER: &str = "a majority of the nodes cannot be reached";
 /// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 16;
-
-/// Encoded commands of a process, with the number of the last one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Proposal {
-    pub number: u64,
-    pub data: Vec<u8>,
-}
-
-/// A change of the members.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Change {
-    Join { id: u64, address: String },
-    Remove { id: u64 },
-}
-
-/// The outcome of a change: an error is the reason why it was refused, or `None` if it may be possible in a moment.
-pub(crate) type Changed = Result<(), Option<String>>;
-
-/// The state of a cluster, as a node knows it.
-#[derive(Clone, Debug)]
-pub(crate) struct Status {
-    pub node: u64,
-    /// The leader; 0 if there is none.
-    pub leader: u64,
-    pub term: u64,
-    pub committed: u64,
-    /// The position of each member, if this node leads.
-    pub matched: Vec<(u64, u64)>,
-    pub current: Base,
-}
-
-/// Work for the thread of the log.
-pub(crate) enum Work {
-    Submit(Vec<u8>, Reply),
-    /// A frame of another member.
-    Frame(u64, Frame),
-    /// The link to a member was opened or has ended.
-    Link(u64, Option<mpsc::Sender<Frame>>),
-    Read(oneshot::Sender<Result<u64, LogError>>),
-    Change(Change, oneshot::Sender<Changed>),
-    /// Moves the leadership to a member, or to the most advanced one.
-    Transfer(Option<u64>),
-    BaseAt(u64, oneshot::Sender<Option<Base>>),
-    Status(oneshot::Sender<Status>),
-    Forget(u64),
-    /// The leader has said that this node is not a member any more.
-    Removed,
-    /// Ends the feed, so that the node starts again from a snapshot.
-    Restart,
-    Close,
-}
-
-/// The state that the thread of the log shares with others.
-pub(crate) struct Shared {
-    pub node: u64,
-    /// The identity of this process.
-    pub origin: u64,
-    /// The leader; 0 if there is none.
-    pub leader: AtomicU64,
-    /// True if this node leads, and knows all committed changes of the members.
-    pub leads: AtomicBool,
-    /// The number of commands that are not applied.
-    waiting: AtomicUsize,
-    /// True if there was no leader for some seconds.
-    lost: AtomicBool,
-    failed: AtomicBool,
-    closed: AtomicBool,
-    /// The reason why the node has stopped.
-    stopped: OnceLock<String>,
-    /// The cluster after the last committed change of its members.
-    pub current: watch::Sender<Arc<Base>>,
-    /// A member that has asked this node to start from a snapshot.
-    pub wants_snapshot: watch::Sender<Option<u64>>,
-    works: crossbeam_channel::Sender<Work>,
-}
-
-impl Shared {
-    fn new(store: &Store, origin: u64, works: crossbeam_channel::Sender<Work>) -> Arc<Shared> {
-        Arc::new(Shared {
-            node: store.node(),
-            origin,
-            leader: AtomicU64::new(0),
-            leads: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
-            lost: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            stopped: OnceLock::new(),
-            current: watch::Sender::new(Arc::new(store.base().clone())),
-            wants_snapshot: watch::Sender::new(None),
-            works,
-        })
-    }
-
-    /// Passes work to the thread. After the end of the thread, the work is dropped.
-    pub fn pass(&self, work: Work) {
-        let _ = self.works.send(work);
-    }
-
-    /// Returns the amount of work that the thread has not begun.
-    pub fn backlog(&self) -> usize {
-        self.works.len()
-    }
-
-    /// Passes a question to the thread, and returns the answer; `None` after the end of the thread.
-    pub async fn ask<T>(&self, work: impl FnOnce(oneshot::Sender<T>) -> Work) -> Option<T> {
-        let (reply, answer) = oneshot::channel();
-        self.pass(work(reply));
-        answer.await.ok()
-    }
-}
 
 /// The log of several nodes. See the [module](self).
 pub(crate) struct Replicated {
@@ -224,7 +116,7 @@ impl Log for Replicated {
         if self.shared.backlog() + self.shared.waiting.load(Relaxed) >= MOST_WAITING {
             return Err(LogError::Busy(MOST_WAITING));
         }
-        let data = core::encode(self.shared.origin, &command)?;
+        let data = entry::encode(self.shared.origin, &command)?;
         let sent = self.shared.works.send(Work::Submit(data, reply));
         sent.map_err(|_| LogError::Closed)
     }
@@ -257,7 +149,7 @@ impl Log for Replicated {
         self.common
             .lock()
             .as_ref()
-            .map_or(crate::seal::FIRST_OF_CLUSTERS, CommonVersion::get)
+            .map_or(FIRST_OF_CLUSTERS, CommonVersion::get)
     }
 
     fn is_up(&self) -> bool {

@@ -9,12 +9,10 @@ use crate::cluster::Cluster;
 use crate::frame::UserInfo;
 use crate::metrics::Metrics;
 use crate::model::UserId;
-use crate::seal::{FIRST_OF_CLUSTERS, NEWEST};
+use crate::seal::{CommonVersion, FIRST_OF_CLUSTERS, NEWEST};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -57,20 +55,6 @@ enum PresenceMessage {
     /// The newest version that the sending node can read. Nodes of the first version do not send this message, and
     /// ignore it.
     Reads { version: u8 },
-}
-
-/// The newest version that all nodes can read. Clones share it.
-///
-/// A node that has just started has not received messages from the other nodes. Until then it assumes the newest
-/// version that it has read in the log, because a node that cannot read that version has stopped. Nodes that report no
-/// version have the first version.
-#[derive(Clone, Debug)]
-pub(crate) struct CommonVersion(Arc<AtomicU8>);
-
-impl CommonVersion {
-    pub fn get(&self) -> u8 {
-        self.0.load(Relaxed)
-    }
 }
 
 /// A number that no node has; in a request it stands for all nodes.
@@ -125,7 +109,7 @@ impl SharedPresence {
             me,
             published: 0,
             peers: HashMap::new(),
-            common: CommonVersion(Arc::new(AtomicU8::new(written))),
+            common: CommonVersion::new(written),
             written,
             listened: false,
         }
@@ -143,7 +127,7 @@ impl SharedPresence {
             true => peers.fold(NEWEST, u8::min),
             false => self.written,
         };
-        self.common.0.store(common, Relaxed);
+        self.common.set(common);
     }
 
     /// Publishes and listens until `closing` returns.

@@ -1,11 +1,14 @@
 //! Tests of answers while a checkpoint is being written to disk.
 
 use super::*;
+use crate::index::machine::State;
+use crate::index::opened::make_tables;
 use crate::model::SessionId;
 use parking_lot::Condvar;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A disk that syncs only while the gate is open.

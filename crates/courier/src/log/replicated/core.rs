@@ -11,43 +11,27 @@
 mod commit;
 mod members;
 mod propose;
+mod state;
 #[cfg(test)]
 mod tests;
 
-pub(super) use commit::decode;
-pub(super) use propose::encode;
+pub(super) use state::Core;
 
-use super::store::{Base, Store};
-use super::{Shared, Work};
-use crate::cluster::wire::Frame;
-use crate::log::{Feed, LogError};
-use crossbeam_channel::{Receiver, RecvTimeoutError};
-use members::Changing;
-use propose::{HEAD, Pending};
+use super::entry::HEAD;
+use super::frame::Frame;
+use super::shared::Work;
+use crate::log::LogError;
+use crossbeam_channel::RecvTimeoutError;
 use protobuf::Message as _;
+use raft::SnapshotStatus;
 use raft::eraftpb::{Message, MessageType};
-use raft::{Config, RawNode, SnapshotStatus, StateRole};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use state::{LARGEST_GROUP, Pending};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
 
 /// The interval of ticks.
 const TICK: Duration = Duration::from_millis(40);
-/// The least number of ticks without a leader after which a member becomes a candidate. Each member waits for a random
-/// number of ticks below twice this number.
-const ELECTION: usize = 20;
-/// The number of ticks between two heartbeats of the leader.
-const HEARTBEAT: usize = 3;
-/// The maximum size of the entries in a message in bytes. At most 64 messages are on their way to a member.
-const LARGEST_MESSAGE: u64 = 256 << 10;
-/// The maximum bytes of entries that are not committed.
-const MOST_UNCOMMITTED: u64 = 64 << 20;
-/// The maximum number and bytes of commands that are proposed together.
-const LARGEST_GROUP: usize = 4096;
-const LARGEST_RECORD: usize = 1 << 20;
 /// The number of ticks after which an unanswered read is repeated.
 const READ_AGAIN: u32 = 5;
 /// The number of ticks after which reads fail.
@@ -58,123 +42,8 @@ const AGAIN: u32 = 25;
 const LOST: u32 = 75;
 /// The number of ticks for which a leader waits for its successor before it stops.
 const HANDOVER: u32 = 75;
-/// The maximum number of entries by which a learner is behind when it gets a vote.
-const NEAR: u64 = 1 << 10;
-
-/// Reads that wait for the position of the leader.
-#[derive(Default)]
-struct Reads {
-    number: u64,
-    /// The number of ticks since the current request.
-    age: u32,
-    /// The reads that the current request answers.
-    asked: Vec<oneshot::Sender<Result<u64, LogError>>>,
-    /// Later reads.
-    waiting: Vec<oneshot::Sender<Result<u64, LogError>>>,
-}
-
-/// The thread. See the [module](self).
-pub(super) struct Core {
-    raft: RawNode<Store>,
-    shared: Arc<Shared>,
-    works: Receiver<Work>,
-    feed: Option<Feed>,
-    origin: u64,
-    /// The number of the last command.
-    numbered: u64,
-    pending: BTreeMap<u64, Pending>,
-    /// Commands that have not been proposed in the current term.
-    unproposed: VecDeque<u64>,
-    /// The number of the last command that was sent to the leader of this term.
-    sent: u64,
-    /// The number of ticks since a command of this process was committed, or sent again.
-    idle: u32,
-    /// The number of ticks without a leader.
-    lost: u32,
-    /// Members for which a message was not sent; `true` if it was about a snapshot.
-    unsent: Vec<(u64, bool)>,
-    /// The last number that each process has proposed to this leader in this term.
-    proposed: HashMap<u64, u64>,
-    links: HashMap<u64, mpsc::Sender<Frame>>,
-    reads: Reads,
-    changing: Vec<Changing>,
-    /// The state of the cluster after the last committed entry.
-    current: Base,
-    /// The last entry that was passed to the index, and the last one that may be.
-    fed: u64,
-    committed: u64,
-    term: u64,
-    /// The number of ticks since this node was asked to stop.
-    closing: Option<u32>,
-    groups: prometheus_client::metrics::counter::Counter,
-}
 
 impl Core {
-    pub fn new(
-        store: Store,
-        shared: Arc<Shared>,
-        works: Receiver<Work>,
-        feed: Feed,
-        applied: u64,
-        groups: prometheus_client::metrics::counter::Counter,
-    ) -> Result<Core, String> {
-        let current = store.base().clone();
-        let config = Config {
-            id: store.node(),
-            election_tick: ELECTION,
-            heartbeat_tick: HEARTBEAT,
-            applied: current.position,
-            max_size_per_msg: LARGEST_MESSAGE,
-            max_inflight_msgs: 64,
-            check_quorum: true,
-            pre_vote: true,
-            max_uncommitted_size: MOST_UNCOMMITTED,
-            max_committed_size_per_ready: 8 << 20,
-            ..Config::default()
-        };
-        let logger = slog::Logger::root(slog::Discard, slog::o!());
-        let raft = RawNode::new(&config, store, &logger).map_err(|error| error.to_string())?;
-        let mut core = Core {
-            raft,
-            origin: shared.origin,
-            shared,
-            works,
-            feed: Some(feed),
-            numbered: 0,
-            pending: BTreeMap::new(),
-            unproposed: VecDeque::new(),
-            sent: 0,
-            idle: 0,
-            lost: 0,
-            unsent: Vec::new(),
-            proposed: HashMap::new(),
-            links: HashMap::new(),
-            reads: Reads::default(),
-            changing: Vec::new(),
-            committed: current.position,
-            current,
-            fed: applied,
-            term: 0,
-            closing: None,
-            groups,
-        };
-        // A member without others need not wait for them.
-        if core.is_alone() {
-            let _ = core.raft.campaign();
-        }
-        Ok(core)
-    }
-
-    fn is_alone(&self) -> bool {
-        let mut voters = self.current.voters();
-        let node = self.raft.raft.id;
-        voters.next().is_some_and(|one| one.id == node) && voters.next().is_none()
-    }
-
-    fn is_leader(&self) -> bool {
-        self.raft.raft.state == StateRole::Leader
-    }
-
     /// Runs until the log is closed or fails.
     pub fn run(mut self) {
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.work()));
@@ -197,24 +66,6 @@ impl Core {
         }
         self.shared.leader.store(0, Relaxed);
         self.shared.leads.store(false, Relaxed);
-    }
-
-    fn stop(&mut self, reason: String) {
-        tracing::error!("this node has stopped: {reason}");
-        let _ = self.shared.stopped.set(reason.clone());
-        self.give_up(&LogError::Stopped(reason));
-        self.feed = None;
-    }
-
-    fn give_up(&mut self, error: &LogError) {
-        for (_, pending) in std::mem::take(&mut self.pending) {
-            let _ = pending.reply.send(Err(error.clone()));
-        }
-        while let Ok(work) = self.works.try_recv() {
-            if let Work::Submit(_, reply) = work {
-                let _ = reply.send(Err(error.clone()));
-            }
-        }
     }
 
     fn work(&mut self) -> io::Result<()> {

@@ -1,49 +1,12 @@
 //! Committed entries, and the feed of the index.
 
-use super::members::Changing;
-use super::propose::{HEAD, origin};
-use super::{Core, LARGEST_GROUP, LARGEST_RECORD};
+use super::state::{Changing, Core, LARGEST_GROUP, LARGEST_RECORD};
 use crate::log::Entry;
-use crate::log::replicated::store::change;
-use crate::model::Millis;
-use crate::seal::NEWEST;
+use crate::log::replicated::entry::{decode, origin};
+use crate::log::replicated::membership::change;
 use crossbeam_channel::TrySendError;
-use raft::eraftpb::{Entry as LogEntry, EntryType};
+use raft::eraftpb::Entry as LogEntry;
 use std::sync::Arc;
-
-/// Reads an entry.
-///
-/// # Errors
-/// A newer version has written the entry.
-pub(in crate::log::replicated) fn decode(stored: &LogEntry) -> Result<Entry, String> {
-    let mut entry = Entry {
-        position: stored.index,
-        command: None,
-        taken: Millis::default(),
-        reply: None,
-    };
-    // An entry without data begins a term or changes the members.
-    let Some((version, data)) = stored.data.first().zip(stored.data.get(HEAD..)) else {
-        return Ok(entry);
-    };
-    if stored.get_entry_type() != EntryType::EntryNormal {
-        return Ok(entry);
-    }
-    let position = stored.index;
-    if *version > NEWEST {
-        return Err(format!(
-            "entry {position} of its log was written by a node of version {version}, and this one reads up to {NEWEST}; upgrade this node"
-        ));
-    }
-    match postcard::from_bytes(data) {
-        Ok((taken, command)) => (entry.taken, entry.command) = (taken, Some(command)),
-        // No node can read the entry, because it does not match its own version.
-        Err(error) => tracing::warn!(
-            "entry {position} of the log cannot be read by any node: {error}; it is skipped"
-        ),
-    }
-    Ok(entry)
-}
 
 impl Core {
     /// Handles committed entries.

@@ -1,17 +1,13 @@
 //! Changes of the members, and of the leader.
 
-use super::{Core, NEAR};
-use crate::log::replicated::{Change, Changed, Status};
+use super::state::{Changing, Core};
+use crate::log::replicated::membership::{Change, Changed};
+use crate::log::replicated::shared::Status;
 use raft::eraftpb::{ConfChange, ConfChangeType};
 use tokio::sync::oneshot;
 
-/// A change of the members that was not applied yet.
-pub(super) struct Changing {
-    pub node: u64,
-    pub position: u64,
-    pub term: u64,
-    pub reply: oneshot::Sender<Changed>,
-}
+/// The maximum number of entries by which a learner is behind when it gets a vote.
+const NEAR: u64 = 1 << 10;
 
 fn conf_change(kind: ConfChangeType, node: u64, address: &str) -> ConfChange {
     let mut change = ConfChange {

@@ -1,51 +1,8 @@
 //! Proposals: commands of this process on their way into the log.
 
-use super::{Core, LARGEST_GROUP, LARGEST_RECORD};
-use crate::cluster::wire::Frame;
-use crate::command::Command;
-use crate::log::replicated::Proposal;
-use crate::log::{LogError, Reply};
-use crate::model::Millis;
-use raft::eraftpb::{Entry as LogEntry, EntryType, Message, MessageType};
-
-/// The bytes of an entry before its command: the version that can read it, the process that has proposed it, and the
-/// number of the command in that process.
-pub(super) const HEAD: usize = 1 + 8 + 8;
-
-/// A command of this process that was not applied yet.
-pub(super) struct Pending {
-    pub reply: Reply,
-    /// The encoded command until it is committed.
-    pub data: Option<Vec<u8>>,
-    /// The term in which it was proposed; 0 if it was not.
-    pub term: u64,
-}
-
-/// Encodes a command for an entry. Its number is not known yet.
-pub(in crate::log::replicated) fn encode(
-    origin: u64,
-    command: &Command,
-) -> Result<Vec<u8>, LogError> {
-    let mut bytes = Vec::with_capacity(256);
-    bytes.push(command.version());
-    bytes.extend_from_slice(&origin.to_le_bytes());
-    bytes.extend_from_slice(&[0; 8]);
-    let taken = command.time().unwrap_or_else(Millis::now);
-    postcard::to_extend(&(taken, command), bytes)
-        .map_err(|error| LogError::Failed(error.to_string()))
-}
-
-/// Returns the process that has proposed an entry, and the number of the command in it.
-pub(super) fn origin(entry: &LogEntry) -> Option<(u64, u64)> {
-    if entry.get_entry_type() != EntryType::EntryNormal {
-        return None;
-    }
-    let number = |at: usize| {
-        let bytes = entry.data.get(at..at + 8)?;
-        Some(u64::from_le_bytes(bytes.try_into().ok()?))
-    };
-    Some((number(1)?, number(9)?))
-}
+use super::state::{Core, LARGEST_GROUP, LARGEST_RECORD, Pending};
+use crate::log::replicated::frame::{Frame, Proposal};
+use raft::eraftpb::{Entry as LogEntry, Message, MessageType};
 
 impl Core {
     /// Proposes commands that have not been proposed in this term, after the first commit in it.

@@ -3,11 +3,16 @@
 use super::*;
 use crate::command::Command;
 use crate::log::Entry;
-use crate::log::replicated::Proposal;
-use crate::log::replicated::store::Member;
+use crate::log::replicated::entry::encode;
+use crate::log::replicated::frame::Proposal;
+use crate::log::replicated::membership::{Base, Member};
+use crate::log::replicated::shared::Shared;
+use crate::log::replicated::store::Store;
 use crate::model::Millis;
+use crossbeam_channel::Receiver;
 use protobuf::Message as _;
 use raft::eraftpb::Entry as LogEntry;
+use tokio::sync::{mpsc, oneshot};
 
 const ORIGIN: u64 = 42;
 

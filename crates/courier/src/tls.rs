@@ -13,9 +13,9 @@ pub struct Tls(
 
 /// A TLS connection.
 #[cfg(feature = "tls")]
-pub(super) type Secured = corsair_tls::SecuredStream;
+pub(crate) type Secured = corsair_tls::SecuredStream;
 #[cfg(not(feature = "tls"))]
-pub(super) type Secured = TcpStream;
+pub(crate) type Secured = TcpStream;
 
 /// The certificates with which a member opens connections to others.
 #[derive(Clone)]
@@ -101,12 +101,12 @@ impl Tls {
     }
 
     /// True if the client has a certificate of the authority of the members.
-    pub(super) fn has_certificate(stream: &Secured) -> bool {
+    pub(crate) fn has_certificate(stream: &Secured) -> bool {
         corsair_tls::has_certificate(stream)
     }
 
     /// Performs the TLS handshake with a client.
-    pub(super) async fn accept(&self, stream: TcpStream) -> std::io::Result<Secured> {
+    pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<Secured> {
         self.0.accept(stream).await
     }
 }
@@ -142,11 +142,11 @@ impl Tls {
         Tls::load(certificate, key)
     }
 
-    pub(super) fn has_certificate(_: &Secured) -> bool {
+    pub(crate) fn has_certificate(_: &Secured) -> bool {
         false
     }
 
-    pub(super) async fn accept(&self, _: TcpStream) -> std::io::Result<Secured> {
+    pub(crate) async fn accept(&self, _: TcpStream) -> std::io::Result<Secured> {
         match self.0 {}
     }
 }
