@@ -5,7 +5,7 @@
 //! these positions, because the task produces them again. A file is removed when a checkpoint that does not need it is
 //! on disk.
 
-use super::queue::Undelivered;
+use super::queue::body::Undelivered;
 use corsair_journal::{Journal, JournalError, Record, Recovery, Tail, Unsynced};
 use std::io;
 use std::path::PathBuf;
