@@ -6,6 +6,7 @@
 //! A window has the highest level of its points, or with `.all()` the lowest. A point for which a condition has no
 //! result changes nothing.
 
+mod level;
 mod operator;
 pub(crate) mod services;
 

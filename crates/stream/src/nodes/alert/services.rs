@@ -3,7 +3,7 @@
 //! A service is an endpoint of the server, by default of the service's name. `options` of the endpoint are used where the
 //! task has no property. To add a service, add its line to [`KINDS`].
 
-use super::operator::NAMES;
+use super::level::NAMES;
 use crate::engine::Endpoint;
 use crate::expression::written_time;
 use crate::node::post::PostTo;
