@@ -30,11 +30,12 @@ mod task;
 mod write;
 mod write_log;
 
+pub use crate::node::endpoint::Endpoints;
+pub use crate::node::spill::SinkDisk;
 pub(crate) use check::check_name;
-pub(crate) use endpoints::Endpoint;
-pub use endpoints::{EndpointError, Endpoints};
+pub use endpoints::EndpointError;
 pub use error::{StartError, TaskError};
-pub use options::{AlertLogs, EngineOptions, SinkDisk, TaskOptions};
+pub use options::{AlertLogs, EngineOptions, TaskOptions};
 pub(crate) use parse::{Lines, ParseError, ParsedWrite};
 pub use saved::{EngineSnapshot, SavedError};
 pub(crate) use status::escaped;

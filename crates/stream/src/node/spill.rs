@@ -23,6 +23,15 @@ pub(crate) struct Spill {
     needed: u64,
 }
 
+/// The disk buffers of sinks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkDisk {
+    /// The directory, which belongs to the engine.
+    pub directory: PathBuf,
+    /// The maximum bytes of bodies that wait on disk, for each sink.
+    pub bytes: u64,
+}
+
 /// The bodies that wait on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SavedSpill {

@@ -4,9 +4,9 @@
 //! task has no property. To add a service, add its line to [`KINDS`].
 
 use super::level::NAMES;
-use crate::engine::Endpoint;
 use crate::expression::written_time;
-use crate::node::post::PostTo;
+use crate::node::endpoint::Endpoint;
+use crate::node::post_to::PostTo;
 use crate::language::{Parsed, Parser, Problem, Span, fail};
 use crate::pipeline::{Text, Writer};
 use serde_json::{Value, json};
