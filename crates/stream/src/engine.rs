@@ -13,6 +13,7 @@
 mod actors;
 mod check;
 mod checkpointing;
+mod command;
 mod endpoints;
 mod entrance;
 mod error;
@@ -21,6 +22,7 @@ mod options;
 mod parse;
 mod plan;
 mod recovery;
+mod report;
 mod routes;
 mod saved;
 mod sources;
@@ -30,16 +32,18 @@ mod task;
 mod write;
 mod write_log;
 
+pub use crate::node::endpoint::Endpoints;
+pub use crate::node::spill::SinkDisk;
 pub(crate) use check::check_name;
-pub(crate) use endpoints::Endpoint;
-pub use endpoints::{EndpointError, Endpoints};
+pub use endpoints::EndpointError;
 pub use error::{StartError, TaskError};
-pub use options::{AlertLogs, EngineOptions, SinkDisk, TaskOptions};
+pub use options::{AlertLogs, EngineOptions, TaskOptions};
 pub(crate) use parse::{Lines, ParseError, ParsedWrite};
+pub use report::{BadLine, Write, WriteError, WriteReport};
 pub use saved::{EngineSnapshot, SavedError};
 pub(crate) use status::escaped;
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
-pub use write::{BadLine, Write, WriteError, WriteReport};
+pub use task::TaskOrigin;
 pub use write_log::{Durability, LogError};
 
 use crate::language;
@@ -48,13 +52,12 @@ use crate::node::queue::{Counts, Queue};
 use crate::nodes::log;
 use crate::pending::PendingWrites;
 use crate::pipeline::Pipeline;
-use actors::Command;
 use check::{file_lengths, known_endpoints, refuse_tls};
+use command::Command;
 use corsair::{Executor, Report, RunError};
 use parking_lot::{Mutex, RwLock};
 use saved::SavedTask;
 use state::EngineState;
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -69,17 +72,6 @@ pub struct Engine {
     shared: Arc<EngineState>,
 }
 
-/// The origin of a stored task, which a process needs to restart it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct TaskOrigin {
-    /// The generation of the engine's routes from which on the task takes points of the log.
-    since: u64,
-    /// The creation time in nanoseconds since 1970.
-    created: i64,
-    /// The lengths of the files of its alerts, by path.
-    files: BTreeMap<String, u64>,
-}
-
 impl Engine {
     /// Starts an engine without tasks.
     ///
@@ -92,7 +84,7 @@ impl Engine {
         if options.executor == Executor::Virtual {
             return Err(StartError::Virtual);
         }
-        let (commands, received) = actors::commands();
+        let (commands, received) = command::commands();
         let shared = Arc::new(EngineState {
             writes: Arc::new(Semaphore::new(options.writes.get())),
             write_log: OnceLock::new(),

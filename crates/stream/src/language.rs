@@ -117,30 +117,9 @@ mod span;
 mod statements;
 
 pub use error::{LanguageError, Problem};
+pub use expression::parse_expression;
 pub(crate) use lexer::Token;
 pub(crate) use parser::{Parsed, Parser, fail, set};
 pub(crate) use program::{Call, Program};
 pub(crate) use span::Span;
-
-use crate::expression::Expression;
-use crate::pipeline::Pipeline;
-
-/// Parses a pipeline. O(text).
-///
-/// # Errors
-/// The first error with its position.
-pub fn parse(text: &str) -> Result<Pipeline, LanguageError> {
-    statements::parse(text).map_err(|failure| LanguageError::new(text, *failure))
-}
-
-/// Parses an expression, such as `value > 10 AND host = 'a'`. O(text).
-///
-/// # Errors
-/// The first error with its position.
-pub fn parse_expression(text: &str) -> Result<Expression, LanguageError> {
-    let mut parser = Parser::new(text);
-    parser
-        .condition()
-        .and_then(|expression| parser.end().map(|()| expression))
-        .map_err(|failure| LanguageError::new(text, *failure))
-}
+pub use statements::parse;

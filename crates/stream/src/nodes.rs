@@ -53,7 +53,7 @@ pub(crate) mod definitions {
     pub use super::top::Top;
     pub use super::union::Union;
     pub use super::window::Window;
-    pub use crate::node::post::PostTo;
+    pub use crate::node::post_to::PostTo;
 }
 
 use crate::node::Kind;

@@ -21,16 +21,19 @@
 mod builder;
 mod check;
 mod error;
+mod rules;
 mod subscription;
 mod template;
+mod text;
 mod writer;
 
 pub use crate::node::definition::AnyDefinition;
 pub use crate::nodes::definitions::*;
 pub use builder::{Chain, Source, Stream};
-pub(crate) use check::{Draft, clock_interval, distinct, fits, overlap, positive, posted_to};
+pub(crate) use check::Draft;
 pub(crate) use error::MAX_COUNT;
 pub use error::{PipelineError, Rule};
+pub(crate) use rules::{clock_interval, distinct, fits, overlap, positive, posted_to};
 pub use subscription::Subscription;
 pub use template::Template;
 pub(crate) use template::{AlertField, written_duration};

@@ -1,7 +1,7 @@
 //! The actors of an engine: the root, the gate for messages from outside, and the nodes.
 
-use super::EngineState;
-use super::plan::{Plan, Ready};
+use super::command::{Command, Plan, Ready};
+use super::state::EngineState;
 use super::task::Task;
 use crate::checkpoint::Barrier;
 use crate::node::State;
@@ -9,9 +9,7 @@ use crate::node::body;
 use crate::node::definition::Work;
 use crate::node::operator::NodeError;
 use crate::pending::PendingWrites;
-use corsair::{
-    Addr, AsyncContext, Config, Event, Message, Reason, Report, RunError, Scenario, Spawn,
-};
+use corsair::{Addr, AsyncContext, Config, Event, Reason, Report, RunError, Scenario, Spawn};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
@@ -19,35 +17,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
-/// Requests to the root actor from outside the run. The digest does not include these requests; runs on the wall
-/// clock have no digest anyway.
-#[derive(Message)]
-#[message(skip)]
-pub(super) enum Command {
-    /// Start the nodes of a task.
-    Start(Plan),
-    /// End the run. All tasks have ended.
-    End,
-}
-
-/// The channel for commands to the root. It is unbounded, because there is one command for each task, and sending must
-/// not wait: a caller may be cancelled at any wait.
-#[derive(Debug)]
-pub(super) struct Commands(UnboundedSender<Command>);
-
-impl Commands {
-    /// Sends a command to the root. Does nothing after the run.
-    pub(super) fn give(&self, command: Command) {
-        let _ = self.0.send(command);
-    }
-}
-
-pub(super) fn commands() -> (Commands, UnboundedReceiver<Command>) {
-    let (commands, received) = unbounded_channel();
-    (Commands(commands), received)
-}
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Starts the run on its own thread.
 pub(super) fn run(

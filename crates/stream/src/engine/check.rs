@@ -1,6 +1,7 @@
 //! Checks of a task before it is started.
 
-use super::{Endpoints, TaskError};
+use super::error::TaskError;
+use crate::node::endpoint::Endpoints;
 use crate::pipeline::Pipeline;
 use std::collections::BTreeMap;
 

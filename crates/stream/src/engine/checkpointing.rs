@@ -1,8 +1,8 @@
 //! A checkpoint of a running engine.
 
-use super::saved::SavedTask;
+use super::Engine;
+use super::saved::{EngineSnapshot, SavedTask};
 use super::write_log::WriteLog;
-use super::{Engine, EngineSnapshot};
 use crate::checkpoint::Barrier;
 use crate::node::queue::Queue;
 use std::collections::BTreeMap;

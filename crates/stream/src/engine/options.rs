@@ -1,7 +1,9 @@
 //! Options and limits of an engine and its tasks.
 
-use super::{Endpoints, TaskError};
+use super::error::TaskError;
+use crate::node::endpoint::Endpoints;
 use crate::node::series::Limits;
+use crate::node::spill::SinkDisk;
 use crate::nodes::log::LogTarget;
 use crate::pipeline::Pipeline;
 use corsair::Executor;
@@ -110,15 +112,6 @@ impl fmt::Debug for EngineOptions {
             .field("default_policy", &self.default_policy)
             .finish_non_exhaustive()
     }
-}
-
-/// The disk buffers of sinks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SinkDisk {
-    /// The directory, which belongs to the engine.
-    pub directory: PathBuf,
-    /// The maximum bytes of bodies that wait on disk, for each sink.
-    pub bytes: u64,
 }
 
 /// The files that alerts may write. This is limited because anyone who may add a task chooses the file, which the text

@@ -1,9 +1,8 @@
 //! Parses a write: its lines become blocks, and the tasks that take the points are looked up.
 
-use super::Engine;
 use super::entrance::Entrance;
+use super::report::{BadLine, Write, WriteReport};
 use super::routes::Routes;
-use super::write::{BadLine, Write, WriteReport};
 use crate::batch::Rows;
 use crate::block::{Block, Builder, Origin};
 use crate::line::{LineError, Precision, complete};
@@ -58,43 +57,8 @@ impl ParsedWrite {
     }
 }
 
-impl Engine {
-    /// Parses plain lines that may take as much memory as they need.
-    pub(super) fn parse_plain(&self, to: &Write, lines: &[u8]) -> ParsedWrite {
-        let parsed = self.parse(to, Lines::Plain(lines), |_| true);
-        parsed.expect("plain lines are parsed if there is memory")
-    }
-
-    /// Parses lines into blocks. `grow` reserves memory in addition to that of the lines.
-    ///
-    /// # Errors
-    /// The memory was refused, or packed lines cannot be unpacked.
-    pub(crate) fn parse(
-        &self,
-        to: &Write,
-        lines: Lines<'_>,
-        mut grow: impl FnMut(usize) -> bool,
-    ) -> Result<ParsedWrite, ParseError> {
-        let limit = self.shared.options.max_body;
-        let routes = self.shared.routes();
-        let policy = to.policy.clone();
-        let policy = policy.unwrap_or_else(|| self.shared.options.default_policy.as_str().into());
-        let max_line = self.shared.options.max_line;
-        let mut parser = LineParser::new(to, policy, &routes, max_line);
-        match lines {
-            Lines::Plain(lines) => {
-                if !parser.feed(lines, &mut grow) {
-                    return Err(ParseError::Memory);
-                }
-            }
-            Lines::Gzip(packed) => parser.feed_packed(packed, limit, &mut grow)?,
-        }
-        Ok(parser.finish())
-    }
-}
-
 /// A write of which a part was parsed.
-struct LineParser<'a> {
+pub(super) struct LineParser<'a> {
     to: &'a Write,
     policy: Arc<str>,
     routes: &'a Routes,
@@ -111,7 +75,12 @@ struct LineParser<'a> {
 const PIECE: usize = 256 << 10;
 
 impl<'a> LineParser<'a> {
-    fn new(to: &'a Write, policy: Arc<str>, routes: &'a Routes, max_line: usize) -> LineParser<'a> {
+    pub(super) fn new(
+        to: &'a Write,
+        policy: Arc<str>,
+        routes: &'a Routes,
+        max_line: usize,
+    ) -> LineParser<'a> {
         let takers_of_all = routes.look_up(&to.database, &policy, None);
         let builder = Builder::new().max_line(max_line);
         LineParser {
@@ -128,7 +97,7 @@ impl<'a> LineParser<'a> {
     }
 
     /// Parses complete lines; false if `grow` has refused memory.
-    fn feed(&mut self, text: &[u8], grow: impl FnMut(usize) -> bool) -> bool {
+    pub(super) fn feed(&mut self, text: &[u8], grow: impl FnMut(usize) -> bool) -> bool {
         let LineParser {
             to,
             policy,
@@ -171,7 +140,7 @@ impl<'a> LineParser<'a> {
 
     /// Unpacks lines piece by piece, and parses them. At most a piece, or the longest line, is in memory
     /// unpacked.
-    fn feed_packed(
+    pub(super) fn feed_packed(
         &mut self,
         packed: &[u8],
         limit: usize,
@@ -211,7 +180,7 @@ impl<'a> LineParser<'a> {
         }
     }
 
-    fn finish(mut self) -> ParsedWrite {
+    pub(super) fn finish(mut self) -> ParsedWrite {
         let (blocks, numbers): (Vec<Block>, Vec<Vec<u32>>) =
             self.builder.finish_numbered().into_iter().unzip();
         let order = match self.takers_of_all.is_empty() {

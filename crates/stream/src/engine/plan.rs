@@ -1,10 +1,12 @@
 //! Builds edges and nodes from a pipeline.
 
+use super::command::{Plan, Ready};
 use super::entrance::{Entrance, TaskBytes};
+use super::options::TaskOptions;
 use super::saved::SavedTask;
-use super::task::{EdgeParts, NodeParts, Task};
-use super::{EngineState, TaskOptions, TaskOrigin};
-use crate::node::body::{Inputs, Outputs};
+use super::state::EngineState;
+use super::task::{EdgeParts, NodeParts, Task, TaskOrigin};
+use crate::node::body::Inputs;
 use crate::node::definition::{Context, Delivery, Work};
 use crate::node::faults::Faults;
 use crate::pending::{Element, Points, Receiver, Sender};
@@ -14,19 +16,6 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
-
-/// A task whose nodes have not been started.
-pub(super) struct Plan {
-    pub(super) task: Arc<Task>,
-    pub(super) nodes: Vec<Ready>,
-}
-
-/// A node that is ready to run.
-pub(super) struct Ready {
-    pub(super) work: Work,
-    pub(super) inputs: Inputs,
-    pub(super) outputs: Outputs,
-}
 
 /// Builds the edges and nodes of a pipeline.
 pub(super) fn plan(

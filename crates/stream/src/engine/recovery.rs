@@ -1,8 +1,10 @@
 //! Opens the write-ahead log: writes that are not in the restored state are passed to their tasks again.
 
+use super::Engine;
 use super::parse::ParsedWrite;
-use super::write_log::{Durability, LogError, start};
-use super::{Engine, WriteError};
+use super::report::WriteError;
+use super::write_log::writer::start;
+use super::write_log::{Durability, LogError};
 use corsair_journal::{Journal, Recovery, Tail};
 use std::collections::VecDeque;
 use std::io;

@@ -4,7 +4,8 @@
 //! The position after the last write of a source is stored in the same log entry, and in the same checkpoint, as the
 //! points of the write. So after a crash, reading continues at the first lost write, and no write is processed twice.
 
-use super::{Engine, Write, WriteError, WriteReport};
+use super::Engine;
+use super::report::{Write, WriteError, WriteReport};
 
 impl Engine {
     /// Writes lines from a source, like [`Engine::write`], and records that the source continues at `next`.

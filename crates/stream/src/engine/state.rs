@@ -1,7 +1,7 @@
 //! The parts of an engine that its clones, tasks and writes share.
 
-use super::EngineOptions;
-use super::actors::Commands;
+use super::command::Commands;
+use super::options::EngineOptions;
 use super::routes::Routes;
 use super::saved::{LogPlace, SavedTask};
 use super::task::Task;

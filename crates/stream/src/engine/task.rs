@@ -1,5 +1,6 @@
-//! A running task: its nodes, its edges, and its end.
+//! A running task: its origin, its nodes, its edges, and its end.
 
+use super::entrance::Entrance;
 use super::status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 use crate::node::body::Ending;
 use crate::node::faults::Faults;
@@ -10,9 +11,21 @@ use crate::node::{Counters, State};
 use crate::pipeline::Pipeline;
 use corsair::edge::{AbortHandle, Meter};
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
+
+/// The origin of a stored task, which a process needs to restart it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TaskOrigin {
+    /// The generation of the engine's routes from which on the task takes points of the log.
+    pub(super) since: u64,
+    /// The creation time in nanoseconds since 1970.
+    pub(super) created: i64,
+    /// The lengths of the files of its alerts, by path.
+    pub(super) files: BTreeMap<String, u64>,
+}
 
 /// A task that runs, or has ended.
 #[derive(Debug)]
@@ -26,7 +39,7 @@ pub(super) struct Task {
     pub(super) log: Queue,
     /// The origin, which stays the same over restarts, except `since`, whose current value is in
     /// the field below.
-    pub(super) origin: super::TaskOrigin,
+    pub(super) origin: TaskOrigin,
     /// The generation of the routes from which on the task takes points of a log.
     pub(super) since: Arc<AtomicU64>,
     /// The saved states of the task's nodes after a suspension, by node index.
@@ -36,7 +49,7 @@ pub(super) struct Task {
     pub(super) failure: OnceLock<Failure>,
     pub(super) end: Notify,
     /// The first edge of each `from`, by node index.
-    pub(super) entrances: Vec<Arc<super::entrance::Entrance>>,
+    pub(super) entrances: Vec<Arc<Entrance>>,
 }
 
 /// The public parts of a node.

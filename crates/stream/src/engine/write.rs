@@ -4,81 +4,19 @@
 //! a [log](super::write_log) then logs the write. Finally all points are passed to all tasks at once, without waiting.
 //! So no task gets points of a refused write, and a cancelled write has passed either all points to all tasks, or none.
 
+use super::Engine;
 use super::entrance::Entrance;
-use super::parse::ParsedWrite;
+use super::parse::{LineParser, Lines, ParseError, ParsedWrite};
+use super::report::{Write, WriteError, WriteReport};
+use super::state::EngineState;
 use super::write_log::Submission;
-use super::{Engine, EngineState};
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::Block;
-use crate::line::Precision;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
-
-/// The destination and the timestamp precision of a write.
-#[derive(Clone, Debug)]
-pub struct Write {
-    /// `db`
-    pub database: Arc<str>,
-    /// `rp`; `None`: [`EngineOptions::default_policy`](super::EngineOptions::default_policy).
-    pub policy: Option<Arc<str>>,
-    /// The unit of timestamps.
-    pub precision: Precision,
-}
-
-/// The results of a write, by line.
-#[derive(Clone, Debug, Default)]
-pub struct WriteReport {
-    /// The number of lines whose points reached all tasks that take them.
-    pub accepted: usize,
-    /// The number of invalid lines.
-    pub rejected: usize,
-    /// The errors of the first invalid lines, at most [`WriteReport::MOST_ERRORS`].
-    pub errors: Vec<BadLine>,
-}
-
-impl WriteReport {
-    /// The maximum number of bad lines that an answer describes.
-    pub const MOST_ERRORS: usize = 100;
-}
-
-/// An invalid line.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct BadLine {
-    /// The kind of fault, for programs.
-    pub code: &'static str,
-    /// The number of the line, counted from 1.
-    pub line: usize,
-    /// The fault, its position and its remedy.
-    pub message: String,
-}
-
-/// The reasons why a write was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WriteError {
-    /// Too many writes are in progress.
-    #[error("{limit} writes are under way already; try again in a moment, or write larger batches")]
-    Busy {
-        /// The maximum number of concurrent writes.
-        limit: usize,
-    },
-    /// A task that takes points of the write is too slow.
-    #[error(
-        "the task `{task}` does not keep up, and its queue is full; try again in a moment (nothing was written)"
-    )]
-    Full {
-        /// The name of the task.
-        task: Arc<str>,
-    },
-    /// The write-ahead log cannot be written.
-    #[error("the write-ahead log cannot be written: {0}; nothing was written")]
-    Log(Arc<str>),
-    /// The engine is shutting down.
-    #[error("the engine is shutting down and takes no more points")]
-    Closed,
-}
 
 /// The longest pause between two checks of capacity.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
@@ -98,6 +36,39 @@ impl Engine {
             return Err(WriteError::Closed);
         }
         self.deliver(self.parse_plain(to, lines)).await
+    }
+
+    /// Parses plain lines that may take as much memory as they need.
+    pub(super) fn parse_plain(&self, to: &Write, lines: &[u8]) -> ParsedWrite {
+        let parsed = self.parse(to, Lines::Plain(lines), |_| true);
+        parsed.expect("plain lines are parsed if there is memory")
+    }
+
+    /// Parses lines into blocks. `grow` reserves memory in addition to that of the lines.
+    ///
+    /// # Errors
+    /// The memory was refused, or packed lines cannot be unpacked.
+    pub(crate) fn parse(
+        &self,
+        to: &Write,
+        lines: Lines<'_>,
+        mut grow: impl FnMut(usize) -> bool,
+    ) -> Result<ParsedWrite, ParseError> {
+        let limit = self.shared.options.max_body;
+        let routes = self.shared.routes();
+        let policy = to.policy.clone();
+        let policy = policy.unwrap_or_else(|| self.shared.options.default_policy.as_str().into());
+        let max_line = self.shared.options.max_line;
+        let mut parser = LineParser::new(to, policy, &routes, max_line);
+        match lines {
+            Lines::Plain(lines) => {
+                if !parser.feed(lines, &mut grow) {
+                    return Err(ParseError::Memory);
+                }
+            }
+            Lines::Gzip(packed) => parser.feed_packed(packed, limit, &mut grow)?,
+        }
+        Ok(parser.finish())
     }
 
     /// Waits until all tasks that take the points have capacity, logs the points, and gives them to the tasks.

@@ -1,6 +1,6 @@
 //! Expressions, by precedence climbing.
 
-use super::error::{Problem, nearest};
+use super::error::{LanguageError, Problem, nearest};
 use super::lexer::Token;
 use super::not_here::FUNCTIONS_NOT_HERE;
 use super::parser::{Constant, Parsed, Parser, fail};
@@ -9,6 +9,18 @@ use crate::expression::{Binary, Expression, Function, Level, Pattern, Unary};
 
 /// An expression and its nesting depth.
 type Measured = (Expression, usize);
+
+/// Parses an expression, such as `value > 10 AND host = 'a'`. O(text).
+///
+/// # Errors
+/// The first error with its position.
+pub fn parse_expression(text: &str) -> Result<Expression, LanguageError> {
+    let mut parser = Parser::new(text);
+    parser
+        .condition()
+        .and_then(|expression| parser.end().map(|()| expression))
+        .map_err(|failure| LanguageError::new(text, *failure))
+}
 
 impl Parser<'_> {
     /// Parses an expression, with or without `lambda:`.

@@ -1,6 +1,6 @@
 //! Statements and chains.
 
-use super::error::{Problem, nearest};
+use super::error::{LanguageError, Problem, nearest};
 use super::lexer::Token;
 use super::not_here::NOT_HERE;
 use super::parser::{Parsed, fail};
@@ -22,8 +22,15 @@ pub(super) struct Chain<'t> {
     from: Option<usize>,
 }
 
-/// Parses the pipeline of a complete text.
-pub(super) fn parse(text: &str) -> Parsed<Pipeline> {
+/// Parses a pipeline. O(text).
+///
+/// # Errors
+/// The first error with its position.
+pub fn parse(text: &str) -> Result<Pipeline, LanguageError> {
+    pipeline(text).map_err(|failure| LanguageError::new(text, *failure))
+}
+
+fn pipeline(text: &str) -> Parsed<Pipeline> {
     let mut program = Program::new(text);
     while program.parser.token != Token::End {
         program.statement()?;

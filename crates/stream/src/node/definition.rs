@@ -1,21 +1,20 @@
-//! The definition of a kind of node: its text form, checks, display and construction.
+//! The definition of a node: its text form, checks, display and construction.
 //!
-//! Each kind has one file in [`nodes`](crate::nodes), with a [`Definition`] for its properties, a [`Kind`] for its
-//! names and its parser, and an [`Operator`] or a [`Sink`] for its work. No other code names a kind of node, so a new
-//! kind needs only its file and a line in the list.
+//! Each kind has one file in [`nodes`](crate::nodes), with a [`Definition`] for its properties, a
+//! [`Kind`](super::Kind) for its names and its parser, and an [`Operator`] or a [`Sink`] for its work. No other code
+//! names a kind of node, so a new kind needs only its file and a line in the list.
 
 use super::counter::Counters;
+use super::endpoint::Endpoints;
 use super::faults::Faults;
 use super::latest::LatestByGroup;
 use super::operator::Operator;
-use super::post::PostTo;
-use super::queue::{Counts, Deliver, Queue, SpillTo, Together};
+use super::post_to::PostTo;
+use super::queue::Queue;
 use super::series::Limits;
 use super::sink::Sink;
-use super::spill::Spill;
-use crate::engine::{Endpoints, SinkDisk};
+use super::spill::SinkDisk;
 use crate::expression::Expression;
-use crate::language::{Call, Parsed, Program};
 use crate::pipeline::{Rule, Subscription, Writer};
 use corsair::edge::Overflow;
 use std::any::Any;
@@ -24,16 +23,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-
-/// A kind of node in the language.
-pub(crate) struct Kind {
-    /// The names in texts; the first one is canonical.
-    pub(crate) names: &'static [&'static str],
-    /// The properties that may follow the node after a `.`.
-    pub(crate) properties: &'static [&'static str],
-    /// Parses the node's arguments and properties, after its name.
-    pub(crate) parse: for<'t> fn(&mut Program<'t>, &mut Call<'t>) -> Parsed<AnyDefinition>,
-}
 
 /// The properties of one node, and everything that depends on them.
 pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
@@ -225,38 +214,6 @@ pub(crate) struct Delivery<'a> {
     pub(crate) endpoints: &'a Endpoints,
     /// The disk buffers of sinks.
     pub(crate) disk: Option<&'a SinkDisk>,
-}
-
-/// The maximum memory of a queue with a disk buffer. It is small, because a checkpoint contains this memory.
-const MEMORY_BESIDE_DISK: usize = 4 << 20;
-
-impl Context<'_> {
-    /// Creates the queue of an external receiver, with a disk buffer if the engine has disk buffers. `place` is the
-    /// index of the queue within the node.
-    pub(crate) fn outlet(
-        &self,
-        place: usize,
-        counts: &Counts,
-        together: Option<Together>,
-        deliver: Deliver,
-    ) -> Queue {
-        let node = self.name.rsplit(':').next().unwrap_or_default();
-        let spill = self.delivery.disk.map(|disk| {
-            let directory = disk
-                .directory
-                .join(&*self.task)
-                .join(format!("{node}-{place}"));
-            SpillTo {
-                spill: Spill::new(directory, disk.bytes),
-                counts: counts.clone(),
-            }
-        });
-        let memory = match spill {
-            None => self.delivery.memory,
-            Some(_) => self.delivery.memory.min(MEMORY_BESIDE_DISK),
-        };
-        Queue::spilling(self.name.clone(), memory, spill, together, deliver)
-    }
 }
 
 /// A node that is ready to run, with the parts that are used outside of the node.

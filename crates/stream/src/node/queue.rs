@@ -9,15 +9,16 @@
 //! A queue with a disk buffer tries to deliver a body until the receiver accepts or refuses it. When its memory is
 //! full, the queue stores further bodies in a [`Spill`].
 
+pub(super) mod body;
 mod state;
 mod worker;
 
+pub(crate) use body::{Body, Counts, Deliver, Delivery, Together, Undelivered};
 pub(crate) use state::SpillTo;
 
 use super::append::Append;
-use super::counter::{Counter, Counters};
+use super::counter::Counters;
 use super::spill::SavedSpill;
-use crate::pending::PendingWrite;
 use corsair::edge::Overflow;
 use parking_lot::{Condvar, Mutex};
 use state::{Mode, State};
@@ -26,37 +27,6 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use tokio::sync::Notify;
-
-/// A body that a sink delivers at once.
-pub(crate) struct Body {
-    /// The sequence number of the body within its node; a repeated delivery has the same number.
-    pub(crate) number: u64,
-    pub(crate) text: String,
-    /// The number that this body adds to the counters.
-    pub(crate) count: usize,
-    pub(crate) counts: Counts,
-    /// The write of the body, which is pending until this is dropped.
-    pub(crate) pending: Option<PendingWrite>,
-}
-
-/// A body that has not been delivered, for the next start.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Undelivered {
-    pub(crate) number: u64,
-    pub(crate) text: String,
-}
-
-/// The counters of bodies.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) delivered: Counter,
-    /// The number of bodies whose delivery failed.
-    pub(crate) failed: Counter,
-    /// The number of bodies that were dropped because the queue was full.
-    pub(crate) dropped: Counter,
-    /// Bodies that wait on disk.
-    pub(crate) on_disk: Counter,
-}
 
 impl Counts {
     /// Returns the counters of a queue with their names.
@@ -71,29 +41,6 @@ impl Counts {
         }
         counters
     }
-}
-
-/// The result of an attempt to deliver a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    Delivered,
-    /// The receiver refuses the body, and would refuse it again.
-    Refused,
-    /// The receiver cannot be reached, or may accept the body later.
-    Unavailable,
-}
-
-/// A function that delivers bodies together, and waits if necessary. There is more than one body only if the queue has
-/// [`Together`]. The second argument returns true when the delivery must be abandoned.
-pub(crate) type Deliver = Box<dyn FnMut(&[Undelivered], &dyn Fn() -> bool) -> Delivery + Send>;
-
-/// The rule for the bodies, with consecutive numbers, that one delivery may contain.
-#[derive(Clone, Copy)]
-pub(crate) struct Together {
-    /// The maximum bytes of all texts in a delivery.
-    pub(crate) bytes: usize,
-    /// True if a later body may be delivered with the first one.
-    pub(crate) fit: fn(&str, &str) -> bool,
 }
 
 /// The bodies of a queue, for the next start.
@@ -238,7 +185,7 @@ impl Queue {
                     return false;
                 }
                 if overflow == Overflow::DropOldest {
-                    state.drop_oldest(&body, queue);
+                    state.drop_oldest(&body, queue.limit, &queue.name);
                 }
                 if state.has_room(&body, queue.limit) {
                     self.store(&mut state, body);
@@ -264,7 +211,7 @@ impl Queue {
             return;
         }
         if self.0.spills && overflow == Overflow::DropOldest {
-            state.drop_oldest(&body, &self.0);
+            state.drop_oldest(&body, self.0.limit, &self.0.name);
         }
         let waits = self.0.spills && overflow == Overflow::Block;
         if waits || state.has_room(&body, self.0.limit) {

@@ -1,8 +1,7 @@
 //! A node that delivers its input through a queue, and passes it on.
 
 use super::counter::Counters;
-use super::definition::Context;
-use super::queue::{Body, Counts, Deliver, Queue, SavedQueue, Together};
+use super::queue::{Body, Counts, Queue, SavedQueue};
 use super::state::State;
 use crate::batch::Flow;
 use crate::language::{Parsed, Parser, Problem, fail};
@@ -27,33 +26,6 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Creates a sink that fills its own queue. `delivered` is the name of its counter, and `text` makes the body for a
-    /// flow.
-    pub(crate) fn to_receiver(
-        context: &Context<'_>,
-        delivered: &'static str,
-        overflow: Option<Overflow>,
-        (together, deliver): (Option<Together>, Deliver),
-        text: impl Fn(&Flow) -> String + Send + 'static,
-    ) -> Sink {
-        let counts = Counts::default();
-        let queue = context.outlet(0, &counts, together, deliver);
-        Sink {
-            counters: counts.named(delivered, &queue),
-            queue,
-            own: Some(counts.clone()),
-            overflow: overflow.unwrap_or(context.delivery.overflow),
-            body: Box::new(move |flow| Body {
-                number: 0,
-                text: text(flow),
-                count: 1,
-                counts: counts.clone(),
-                pending: None,
-            }),
-            posted: 0,
-        }
-    }
-
     /// Returns the queue, if only this sink fills it.
     pub(crate) fn own_queue(&self) -> Option<Queue> {
         self.own.as_ref().map(|_| self.queue.clone())

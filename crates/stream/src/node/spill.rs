@@ -5,7 +5,7 @@
 //! these positions, because the task produces them again. A file is removed when a checkpoint that does not need it is
 //! on disk.
 
-use super::queue::Undelivered;
+use super::queue::body::Undelivered;
 use corsair_journal::{Journal, JournalError, Record, Recovery, Tail, Unsynced};
 use std::io;
 use std::path::PathBuf;
@@ -21,6 +21,15 @@ pub(crate) struct Spill {
     waiting: SavedSpill,
     /// The first position that the last saved state needs.
     needed: u64,
+}
+
+/// The disk buffers of sinks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkDisk {
+    /// The directory, which belongs to the engine.
+    pub directory: PathBuf,
+    /// The maximum bytes of bodies that wait on disk, for each sink.
+    pub bytes: u64,
 }
 
 /// The bodies that wait on disk.

@@ -6,6 +6,7 @@
 //! A window has the highest level of its points, or with `.all()` the lowest. A point for which a condition has no
 //! result changes nothing.
 
+mod level;
 mod operator;
 pub(crate) mod services;
 
@@ -13,7 +14,8 @@ use super::log;
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Problem, Program, fail, set};
 use crate::node::definition::AnyDefinition;
-use crate::node::post::{PostTo, poster};
+use crate::node::post::poster;
+use crate::node::post_to::PostTo;
 use crate::node::queue::Counts;
 use crate::node::sink::{OVERFLOW, overflow, write_overflow};
 use crate::node::{Built, Context, Definition, Kind};

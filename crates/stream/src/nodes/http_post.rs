@@ -7,7 +7,8 @@
 use crate::json::json;
 use crate::language::{Call, Parsed, Program, set};
 use crate::node::definition::AnyDefinition;
-use crate::node::post::{PostTo, poster};
+use crate::node::post::poster;
+use crate::node::post_to::PostTo;
 use crate::node::sink::{OVERFLOW, Sink, overflow, write_overflow};
 use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Rule, Writer};

@@ -1,6 +1,6 @@
 //! The bodies of a queue, in memory and on disk.
 
-use super::{Body, Counts, Inner, Undelivered};
+use super::body::{Body, Counts, Undelivered};
 use crate::node::spill::Spill;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -84,10 +84,10 @@ impl State {
     }
 
     /// Drops the oldest bodies until this one can be stored. A disk buffer is read in parts of half the memory.
-    pub(super) fn drop_oldest(&mut self, body: &Body, queue: &Inner) {
-        while !self.has_room(body, queue.limit) {
+    pub(super) fn drop_oldest(&mut self, body: &Body, limit: usize, name: &str) {
+        while !self.has_room(body, limit) {
             if self.bodies.is_empty() {
-                self.load(queue);
+                self.load(limit, name);
             }
             let Some(oldest) = self.bodies.pop_front() else {
                 return;
@@ -97,8 +97,8 @@ impl State {
         }
     }
 
-    /// Moves bodies from disk to memory, if there are any.
-    pub(super) fn load(&mut self, queue: &Inner) {
+    /// Moves bodies from disk to memory, if there are any. `limit` is the memory of the queue in bytes.
+    pub(super) fn load(&mut self, limit: usize, name: &str) {
         let Some(disk) = &mut self.disk else {
             return;
         };
@@ -106,8 +106,8 @@ impl State {
             return;
         }
         let before = disk.spill.len();
-        let taken = disk.spill.take(queue.limit / 2).unwrap_or_else(|error| {
-            tracing::error!("{}: the disk buffer cannot be read: {error}", queue.name);
+        let taken = disk.spill.take(limit / 2).unwrap_or_else(|error| {
+            tracing::error!("{name}: the disk buffer cannot be read: {error}");
             disk.counts.failed.add(before as usize);
             Vec::new()
         });

@@ -1,7 +1,8 @@
 //! The thread of a queue, which delivers bodies in order.
 
+use super::Inner;
+use super::body::{Body, Deliver, Delivery, Together, Undelivered};
 use super::state::{Mode, State};
-use super::{Body, Deliver, Delivery, Inner, Together, Undelivered};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ impl Inner {
         let mut state = self.state.lock();
         while state.mode == Mode::Deliver {
             if state.bodies.is_empty() {
-                state.load(self);
+                state.load(self.limit, &self.name);
                 self.drained.notify_waiters();
             }
             let bodies = self.next(&mut state);

@@ -3,10 +3,10 @@
 //! A service is an endpoint of the server, by default of the service's name. `options` of the endpoint are used where the
 //! task has no property. To add a service, add its line to [`KINDS`].
 
-use super::operator::NAMES;
-use crate::engine::Endpoint;
+use super::level::NAMES;
 use crate::expression::written_time;
-use crate::node::post::PostTo;
+use crate::node::endpoint::Endpoint;
+use crate::node::post_to::PostTo;
 use crate::language::{Parsed, Parser, Problem, Span, fail};
 use crate::pipeline::{Text, Writer};
 use serde_json::{Value, json};
