@@ -41,6 +41,8 @@ SECONDS = float(os.environ.get("TWIN_SECONDS", "60"))
 REPEATS = int(os.environ.get("TWIN_REPEATS", "2"))
 WARM_UP = 5.0
 RESAMPLED = 8
+# The number of systems that run at the same time: eleven at once keep two cores busy, and are slower than alone.
+AT_ONCE = 4
 # The simulated runs of a prediction, each as long as a measured run, and the time for the last answers.
 SIMULATED = 10
 DRAIN = 20.0
@@ -136,7 +138,7 @@ class System:
 
     def urls(self, target):
         """The addresses of an endpoint at all instances."""
-        service, operation = target.split(".")
+        service, operation = target.split(".", 1)
         about = self.about["services"][service]
         return [f"http://127.0.0.1:{about['port'] + n}/{operation}" for n in range(about.get("instances", 1))]
 
@@ -206,14 +208,16 @@ class System:
 
 
 def for_all(work):
-    """Calls `work` with groups of the selected systems: first with all systems whose services only wait, because two
-    cores are enough for them, then with each system whose services use a core of their own."""
+    """Calls `work` with groups of the selected systems: first with those whose services only wait, a few at a time, then
+    with each system whose services use a core of their own."""
     WORK.mkdir(parents=True, exist_ok=True)
     (WORK / "traces").mkdir(exist_ok=True)
     cores = {name: [about["core"] for about in SYSTEMS[name]["services"].values() if "core" in about] for name in selected()}
-    groups = [[name for name in cores if not cores[name]], *([name] for name in cores if cores[name])]
+    waiting = [name for name in cores if not cores[name]]
+    groups = [waiting[first : first + AT_ONCE] for first in range(0, len(waiting), AT_ONCE)]
+    groups += [[name] for name in cores if cores[name]]
     everywhere, made = os.sched_getaffinity(0), {}
-    for group in filter(None, groups):
+    for group in groups:
         os.sched_setaffinity(0, everywhere.difference(cores[group[0]]) or everywhere)
         made |= for_group(work, group)
     os.sched_setaffinity(0, everywhere)
