@@ -9,6 +9,7 @@ mod complete;
 mod config_file;
 mod console;
 mod driver;
+mod ending;
 mod exit_code;
 mod flags;
 mod format;

@@ -2,11 +2,14 @@
 
 use crate::console::complain;
 use crate::options::{Options, WorkloadOptions};
-use anyhow::anyhow;
 use corsair_observe::{ObserveError, OutputSummary};
 
-/// Adds the flag that requested an output to the error about this output, if the flag is known.
-pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
+/// Adds the flag that requested an output to the error about this output, if the flag is known. Returns all other errors
+/// unchanged.
+pub fn with_flag(options: &Options, error: anyhow::Error) -> anyhow::Error {
+    let Some(about) = error.downcast_ref::<ObserveError>() else {
+        return error;
+    };
     let collect = matches!(&options.what, WorkloadOptions::Services(services) if services.collect);
     let files = [
         ("-j", options.graph_json),
@@ -14,13 +17,12 @@ pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
         ("-c", collect),
     ];
     let asked: Vec<_> = files.iter().filter(|(_, asked)| *asked).collect();
-    let flag = match (&error, asked.as_slice()) {
+    let flag = match (about, asked.as_slice()) {
         (ObserveError::File(_), [(flag, _)]) => Some(*flag),
         (ObserveError::Messages(_), _) => Some("-m"),
         (ObserveError::Metrics { .. }, _) => Some("--metrics"),
-        (error, _) => flag_of(error),
+        (about, _) => flag_of(about),
     };
-    let error = anyhow!(error);
     match flag {
         Some(flag) => error.context(flag),
         None => error,

@@ -1,20 +1,19 @@
 //! Executes a run from its options to its summary, for any workload.
 
 use crate::arch::Services;
-use crate::console::{Console, complain};
+use crate::console::Console;
 use crate::driver::Local;
+use crate::ending::Ending;
 use crate::fsm::Pirates;
 use crate::options::{Options, WorkloadOptions};
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
-use crate::summary::{ProcessSummary, Summary};
-use crate::workload::{Results, Workload};
-use crate::{interrupt, observed, per_actor};
+use crate::workload::Workload;
+use crate::{interrupt, observed};
 use anyhow::{Context, Result};
-use corsair::{Executor, Outcome, Report};
+use corsair::Executor;
 use corsair_observe::{Clock, GraphFormat, Observer, Replacement, ResumePoint, Settings};
 use jiff::Timestamp;
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -23,14 +22,15 @@ use std::sync::Arc;
 /// # Errors
 /// If the run cannot start, fails, or its output cannot be written.
 pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
-    match &options.what {
+    let ended = match &options.what {
         WorkloadOptions::Pirates(pirates) => {
-            simulate(options, args, Pirates::new(options, pirates)?)
+            Pirates::new(options, pirates).and_then(|made| simulate(options, args, made))
         }
         WorkloadOptions::Services(services) => {
-            simulate(options, args, Services::new(options, services)?)
+            Services::new(options, services).and_then(|made| simulate(options, args, made))
         }
-    }
+    };
+    ended.map_err(|error| observed::with_flag(options, error))
 }
 
 fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<ExitCode> {
@@ -41,8 +41,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     let per_actor = per_actor.transpose().context("--per-actor")?;
     let logged = settings.resumed.as_ref().filter(|_| options.messages);
     let logged = logged.map(ResumePoint::lines).transpose()?;
-    let observer =
-        Observer::start(settings).map_err(|error| observed::with_flag(options, error))?;
+    let observer = Observer::start(settings)?;
     let console = Arc::new(Console::new(!options.json));
     if let Some(lines) = logged {
         console.line(format_args!(
@@ -86,56 +85,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
         per_actor,
         processes: Vec::new(),
     };
-    finish_outputs(options, &console, &report, results, ending)
-}
-
-/// The parts of a run that are completed after its end.
-pub struct Ending {
-    pub observer: Observer,
-    pub per_actor: Option<Replacement>,
-    /// The exchange statistics of each process, if there are several.
-    pub processes: Vec<ProcessSummary>,
-}
-
-/// Finishes the output files, and prints the summary of a run.
-///
-/// # Errors
-/// If an output could not be written.
-pub fn finish_outputs(
-    options: &Options,
-    console: &Console,
-    report: &Report,
-    results: impl Results,
-    ending: Ending,
-) -> Result<ExitCode> {
-    let observed =
-        (ending.observer.finish()).map_err(|error| observed::with_flag(options, error))?;
-    let mut files = observed::report_losses(&observed);
-    if let (Some(file), Some(path)) = (ending.per_actor, &options.per_actor) {
-        let totals = report.per_actor.iter().enumerate();
-        let names = totals.map(|(place, totals)| results.name(place, totals.who));
-        per_actor::write(file, names, &report.per_actor).context("--per-actor")?;
-        files.push(path.display().to_string());
-    }
-    files.extend(results.files());
-    let profile = options.profile.iter();
-    files.extend(profile.map(|path| path.display().to_string()));
-    for panic in &report.panics {
-        complain(panic);
-    }
-    let (subject, before) = results.summary(report, &observed);
-    let summary = Summary::new(options, report, subject, files).over(ending.processes);
-    console.print(|out| {
-        if options.json {
-            serde_json::to_writer(&mut *out, &summary).map_err(io::Error::from)?;
-            return writeln!(out);
-        }
-        write!(out, "{before}{summary}")
-    });
-    Ok(match report.outcome {
-        Outcome::Completed | Outcome::Running => ExitCode::SUCCESS,
-        Outcome::Cancelled => ExitCode::from(interrupt::EXIT_CODE),
-    })
+    ending.finish(options, &console, &report, results)
 }
 
 /// Returns the settings of the run's output.

@@ -44,7 +44,7 @@ impl Listening {
             false => 0,
         };
         let observer = Observer::start(settings);
-        let observer = observer.map_err(|error| observed::with_flag(options, error))?;
+        let observer = observer.map_err(|error| observed::with_flag(options, error.into()))?;
         let sources = observer.sources();
         if sources.is_empty() {
             return Ok(Listening::Observer(Box::new(observer), None));

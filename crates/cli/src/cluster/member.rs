@@ -6,15 +6,16 @@ use crate::arch::Services;
 use crate::checkpoint::{Details, Owner};
 use crate::console::{Console, complain};
 use crate::driver::{Driver, Failure};
+use crate::ending::Ending;
 use crate::flags::Group;
 use crate::flags::values::Values;
 use crate::fsm::Pirates;
 use crate::options::{Options, WorkloadOptions};
 use crate::progress::{Bar, Measure};
-use crate::simulation::{self, Ending};
+use crate::simulation;
 use crate::summary::ProcessSummary;
 use crate::workload::{Results, Workload};
-use crate::{exit_code, interrupt};
+use crate::{exit_code, interrupt, observed};
 use anyhow::{Context, Result, bail};
 use corsair::cluster::{Carrier, ProcessPart, Saving, conclude_parts};
 use corsair::fsm::Form;
@@ -225,7 +226,8 @@ impl<'a, C: Carrier> Process<'a, C> {
             (_, Stage::Refused) => return Ok(ExitCode::from(exit_code::REFUSED)),
             (Ok(Some((report, results))), _) => {
                 let ending = self.ending.take().context("the run has no end")?;
-                simulation::finish_outputs(self.options, &self.console, &report, results, ending)
+                let ended = ending.finish(self.options, &self.console, &report, results);
+                ended.map_err(|error| observed::with_flag(self.options, error))
             }
             (Ok(None), _) => Ok(match self.options.config.cancel.is_cancelled() {
                 true => ExitCode::from(interrupt::EXIT_CODE),
