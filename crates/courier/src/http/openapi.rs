@@ -6,7 +6,8 @@ use crate::limits::Limits;
 use crate::node::Node;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{Method, header};
+use axum::http::Method;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -98,7 +99,7 @@ impl Modify for Token {
     responses((status = 200, description = "An OpenAPI document", body = serde_json::Value, content_type = "application/json"))
 )]
 pub(crate) async fn document(State(node): State<Node>) -> impl IntoResponse {
-    let json = [(header::CONTENT_TYPE, "application/json")];
+    let json = [(CONTENT_TYPE, "application/json")];
     let inner = &node.inner;
     let document = inner.document.get_or_init(|| self::json(&inner.limits));
     (json, document.clone())
@@ -123,6 +124,13 @@ fn json(limits: &Limits) -> Bytes {
         let place = format!("/components/schemas{place}");
         *document.pointer_mut(&place).expect("it is described") = json!(most);
     }
+    for path in MAY_BE_BEHIND {
+        let operation = document["paths"].get_mut(path).expect("it is a route");
+        operation["get"]["responses"]["200"]["headers"]["courier-behind"] = header(
+            "`true` if the node has lost the other nodes, and may lack their latest writes",
+            "boolean",
+        );
+    }
     document["paths"]["/ws"]["get"]["x-websocket"] = json!({
         "to-client": { "$ref": "#/components/schemas/ServerFrame" },
         "from-client": { "$ref": "#/components/schemas/ClientFrame" },
@@ -140,6 +148,21 @@ fn name_operations(document: &mut Value) {
             operation["operationId"] = json!(name);
         }
     }
+}
+
+/// The lists that a node serves from its own state while it has lost the other nodes.
+const MAY_BE_BEHIND: [&str; 6] = [
+    "/conversations",
+    "/conversations/unread",
+    "/conversations/{id}",
+    "/conversations/{id}/messages",
+    "/sessions",
+    "/users",
+];
+
+/// Returns the description of a header.
+fn header(description: &str, kind: &str) -> Value {
+    json!({ "description": description, "schema": { "type": kind } })
 }
 
 /// Adds a description to every answer without one, and the headers of answers that should be retried.
@@ -163,7 +186,6 @@ fn describe_answers(document: &mut Value) {
         {
             answer["description"] = json!(occasion(status));
         }
-        let header = |description: &str, kind: &str| json!({ "description": description, "schema": { "type": kind } });
         match status.as_str() {
             "429" | "503" => {
                 answer["headers"]["Retry-After"] = header("Seconds to wait", "integer");
@@ -280,6 +302,13 @@ mod tests {
                 assert!(said.is_some_and(|said| !said.is_empty()), "{name} {status}");
             }
         }
+    }
+
+    #[test]
+    fn lists_that_may_be_behind_name_the_header_for_it() {
+        let document = read(&Limits::default());
+        let text = document["paths"].to_string();
+        assert_eq!(text.matches("\"courier-behind\"").count(), 6);
     }
 
     #[test]
