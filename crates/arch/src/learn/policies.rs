@@ -1,7 +1,9 @@
-//! Learns the policies of calls that traces show: retries, time-outs, hedges and connections. Policies that the traces
-//! cannot show are reported with the range of values that leave no mark in the traces, and with their effect.
+//! Learns the policies of calls that traces show: retries, time-outs, hedges, connections and the choice of an instance.
+//! Policies that the traces cannot show are reported with the range of values that leave no mark in the traces, and with
+//! their effect.
 
 mod attempts;
+mod balance;
 mod pool;
 
 use super::invocation::Invocations;
@@ -70,6 +72,7 @@ pub(super) fn learn(invocations: &mut Invocations) -> Policies {
                 false => policies.waited_before.extend(pool.waited),
             }
         }
+        policy.balance = uses.get(pair).and_then(balance::find);
         policies
             .unseen
             .push(Unseen::of(*pair, &seen[pair], uses.get(pair), &policy));

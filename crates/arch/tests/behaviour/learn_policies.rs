@@ -1,7 +1,7 @@
 //! Tests that policies of calls are learned back from the traces of a known definition, with their parameters.
 
 use crate::scene::write_flows_of;
-use corsair_arch::{CallPolicy, LearnOptions, LearnReport, learn_with};
+use corsair_arch::{Balance, CallPolicy, LearnOptions, LearnReport, learn_with};
 use corsair_observe::FlowFormat;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -380,5 +380,20 @@ fn the_intervals_of_two_recordings_of_one_system_overlap() {
                 "{quantile:?} {measured:?}"
             );
         }
+    }
+}
+
+// Guarantee: arch-18.
+#[test]
+fn the_choice_of_instances_is_learned() {
+    for (name, balance) in [
+        ("round_robin", Some(Balance::RoundRobin)),
+        ("least_requests", Some(Balance::LeastRequests)),
+        ("two_choices", Some(Balance::TwoChoices)),
+        ("random", None),
+    ] {
+        let one = definition(&format!(r#"{{"balance": "{name}"}}"#), WORK, PAGE);
+        let three = one.replacen(r#""count": 1"#, r#""count": 3"#, 1);
+        assert_eq!(policy(&learned(&three)).balance, balance, "{name}");
     }
 }

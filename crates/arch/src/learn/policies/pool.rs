@@ -28,13 +28,15 @@ pub(super) struct Pool {
     pub(super) is_inside: bool,
 }
 
-/// The calls of an instance to a service.
+/// A call of an instance to a service.
 #[derive(Clone, Copy, Debug)]
-struct Use {
+pub(super) struct Use {
     call: u32,
     caller: u32,
-    begin: u64,
-    end: u64,
+    /// The instance that was called.
+    pub(super) instance: u32,
+    pub(super) begin: u64,
+    pub(super) end: u64,
     /// The arrival at the server.
     arrival: u64,
 }
@@ -61,6 +63,7 @@ pub(super) fn uses(invocations: &Invocations) -> FxHashMap<(u32, u32), Uses> {
         of.push(Use {
             call,
             caller,
+            instance: made.instance,
             begin,
             end,
             arrival,
@@ -124,6 +127,11 @@ impl Concurrency {
 }
 
 impl Uses {
+    /// Iterates over the calling instances, each with its calls in the order of time.
+    pub(super) fn by_caller(&self) -> impl Iterator<Item = &[Use]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
     pub(super) fn calls(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
     }
