@@ -8,6 +8,7 @@ mod check;
 mod fault;
 mod load;
 mod locate;
+mod machine;
 mod places;
 mod read;
 #[cfg(all(test, feature = "schema"))]
@@ -22,6 +23,7 @@ pub use fault::{
 };
 pub use load::{Arrivals, EntryLoad, Rate, RatePoint};
 pub use locate::Location;
+pub use machine::MachineDefinition;
 pub use places::PlacesDefinition;
 pub(crate) use read::text_of;
 pub use read::{DefinitionError, read, read_text};
@@ -68,6 +70,10 @@ pub struct Definition {
     /// `{"same_zone": "250us"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// Machines whose processors several services share; a service names its machine. Default: `{}`. Example:
+    /// `{"node-1": {"processors": 4}}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<String, MachineDefinition>,
     /// The load of each entry point. Default: a request every 10 ms, or as set by -kv. Example: `{"www": {"rate": 200}}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub load: BTreeMap<String, EntryLoad>,
@@ -135,7 +141,8 @@ impl Network {
 pub struct ServiceDefinition {
     /// The name, unique in the architecture. Example: `"db"`.
     pub name: String,
-    /// The machine that the service runs on. Default: `""`. Example: `"ecs"`.
+    /// The machine that the service runs on. If `machines` has this name, the service shares the processors of the
+    /// machine. Default: `""`. Example: `"node-1"`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
     /// The type of cloud instance; names of instances do not contain it. Default: `""`. Example: `"m4.large"`.

@@ -17,6 +17,7 @@ mod define;
 mod fit;
 mod invocation;
 mod judge;
+mod latency;
 mod metrics;
 mod names;
 mod policies;
@@ -29,6 +30,7 @@ mod reservoir;
 mod sampled;
 mod script;
 mod slots;
+mod traced_names;
 
 pub use configured::ConfiguredError;
 pub use judge::{Quantile, Resemblance};

@@ -66,9 +66,9 @@ pub use definition::{
     Arrivals, AutoscalerDefinition, BUILT_IN, Balance, BreakerDefinition, CacheDefinition,
     CallPolicy, CheckedDefinition, Codel, Connections, Definition, DefinitionError, Ejection,
     EndpointDefinition, EntryLoad, Fault, FaultKind, HealthCheckDefinition, Hedge, LinkFault,
-    Location, Network, Order, PlaceFault, PlacesDefinition, Problem, QueueDefinition, Rate,
-    RateLimit, RatePoint, Retries, RetryBudget, ServiceDefinition, Side, StepDefinition, Targets,
-    read, read_text, schema,
+    Location, MachineDefinition, Network, Order, PlaceFault, PlacesDefinition, Problem,
+    QueueDefinition, Rate, RateLimit, RatePoint, Retries, RetryBudget, ServiceDefinition, Side,
+    StepDefinition, Targets, read, read_text, schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::{TimeSpan, duration};

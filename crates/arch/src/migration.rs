@@ -47,6 +47,7 @@ pub fn step(step: u32, scale: Scale) -> Result<(CheckedDefinition, Scale), Migra
         victim: String::new(),
         places: PlacesDefinition::default(),
         network: None,
+        machines: BTreeMap::new(),
         load: BTreeMap::new(),
         services: services(step, scale.percent)?,
     };

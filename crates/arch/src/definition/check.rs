@@ -1,6 +1,7 @@
 //! Checks whether a definition is valid.
 
 mod faults;
+mod machines;
 mod scripts;
 
 pub(crate) use scripts::reachable;
@@ -9,7 +10,7 @@ use faults::{check_controller, check_faults, check_places};
 use scripts::{check_queue, check_scripts, names_to_index};
 
 use super::locate::Step;
-use super::{Definition, PlacesDefinition, ServiceDefinition};
+use super::{Definition, MachineDefinition, PlacesDefinition, ServiceDefinition};
 use crate::load::Load;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
@@ -33,6 +34,8 @@ const VERSIONS: [&str; 2] = ["arch-0.0", "arch-0.1"];
 #[derive(Clone, Debug)]
 pub struct CheckedDefinition {
     definition: Definition,
+    /// The machines as written. In `definition` they are services.
+    machines: BTreeMap<String, MachineDefinition>,
     places: Arc<Places>,
     /// The directory of the files that the definition names.
     base: PathBuf,
@@ -48,6 +51,11 @@ impl CheckedDefinition {
     /// Returns the definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    /// Returns the machines, which are services in [`CheckedDefinition::definition`].
+    pub fn machines(&self) -> &BTreeMap<String, MachineDefinition> {
+        &self.machines
     }
 
     /// Returns the regions and zones.
@@ -211,6 +219,8 @@ pub(super) fn check(
     if definition.services.is_empty() {
         return Err((Problem::NoServices, vec![Step::Key("services")]));
     }
+    let machines = definition.machines.clone();
+    let definition = machines::expand(definition)?;
     let places = definition.places.places();
     let places = places.map_err(|error| (error.into(), vec![Step::Key("places")]))?;
     for pair in definition.network.iter().flat_map(|n| n.regions.keys()) {
@@ -251,6 +261,7 @@ pub(super) fn check(
     let loads = check_loads(&definition, base, &names, &packages, &endpoints)?;
     Ok(CheckedDefinition {
         definition,
+        machines,
         places: Arc::new(places),
         base: base.to_owned(),
         packages,

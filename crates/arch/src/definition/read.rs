@@ -229,7 +229,7 @@ fn broken(file: &str, line: usize, what: &str) -> DefinitionError {
     }
 }
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "arch",
     "version",
     "description",
@@ -238,6 +238,7 @@ const KEYS: [&str; 12] = [
     "victim",
     "places",
     "network",
+    "machines",
     "load",
     "faults",
     "links",

@@ -61,6 +61,7 @@ pub(super) fn build(mut system: System, options: &ImportOptions) -> Result<Impor
             victim: String::new(),
             places: PlacesDefinition::default(),
             network: None,
+            machines: BTreeMap::new(),
             load,
             faults: Vec::new(),
             links: Vec::new(),

@@ -1,7 +1,9 @@
 //! Policies and limits from a definition of the same system, which traces do not show.
 
 use super::LearnReport;
-use crate::definition::{CallPolicy, Definition, DefinitionError, ServiceDefinition, read_text};
+use crate::definition::{
+    CallPolicy, CheckedDefinition, Definition, DefinitionError, ServiceDefinition, read_text,
+};
 use crate::input_file::read_file_text;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +35,7 @@ pub enum ConfiguredError {
 
 impl LearnReport {
     /// Takes policies and limits from a definition of the same system, for example one that `corsair import` has made, where
-    /// the traces do not show them: slots, queues, processors, and policies for calls.
+    /// the traces do not show them: slots, queues, processors, machines, and policies for calls.
     ///
     /// # Errors
     /// See [`ConfiguredError`].
@@ -43,8 +45,7 @@ impl LearnReport {
             source,
         })?;
         let configured = read_text(&text, &file.display().to_string())?;
-        let configured = configured.definition();
-        let taken = take(&mut self.definition, configured);
+        let taken = take(&mut self.definition, &configured);
         if taken.is_empty() {
             let names = self.definition.services.iter().map(|one| one.name.as_str());
             return Err(ConfiguredError::OtherServices {
@@ -55,7 +56,7 @@ impl LearnReport {
         read_text(&self.definition.to_text(), "the learned definition")
             .map_err(DefinitionError::without_line)?;
         for definition in &mut self.resampled {
-            take(definition, configured);
+            take(definition, &configured);
         }
         let is_known = |caller: &str, called: &str, policy: &str| {
             let service = self
@@ -96,15 +97,25 @@ fn has(policy: &CallPolicy, rule: &str) -> bool {
 }
 
 /// Copies rules that are absent, and returns the names of the copied rules for each service that both definitions have.
-fn take(learned: &mut Definition, configured: &Definition) -> Vec<Vec<String>> {
+fn take(learned: &mut Definition, configured: &CheckedDefinition) -> Vec<Vec<String>> {
     let mut taken = Vec::new();
     for service in &mut learned.services {
-        let mut others = configured.services.iter();
+        let mut others = configured.definition().services.iter();
         let Some(other) = others.find(|one| one.name == service.name && one.regions > 0) else {
             continue;
         };
         if service.regions > 0 {
-            taken.push(take_service(service, other));
+            let mut of_service = take_service(service, other);
+            if service.processors.is_none()
+                && service.machine.is_empty()
+                && let Some(machine) = configured.machines().get(&other.machine)
+            {
+                service.machine.clone_from(&other.machine);
+                let name = other.machine.clone();
+                learned.machines.insert(name, machine.clone());
+                of_service.push(format!("{} machine", service.name));
+            }
+            taken.push(of_service);
         }
     }
     taken

@@ -2,26 +2,21 @@
 
 use super::arrivals;
 use super::cache;
-use super::fit;
 use super::invocation::{Invocation, Invocations};
 use super::judge::RecordedKind;
+use super::latency;
 use super::names::Names;
-use super::policies::{self, Policies, Unseen, UnseenPolicies};
+use super::policies::{self, Unseen, UnseenPolicies};
 use super::processors;
 use super::rate_limit;
 use super::sampled;
-use super::script::{self, Measured, Target};
+use super::script::{self, Measured};
 use super::slots::{self, Visit};
+use super::traced_names::TracedNames;
 use crate::definition::{
     Definition, EndpointDefinition, EntryLoad, PlacesDefinition, ServiceDefinition,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-
-/// The maximum number of endpoints of a service; the rarest are combined into one.
-const MOST_ENDPOINTS: usize = 200;
-
-/// The name of an entry point that has no name in the traces.
-const ENTRY: &str = "www";
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// A learned definition, before its validation.
 #[derive(Debug)]
@@ -94,8 +89,8 @@ pub(super) fn describe(
             .filter(|((by, _), _)| by == number)
             .map(|((_, to), policy)| (names.service(*to).to_owned(), policy.clone()))
             .collect();
-        let mut ways = ways(invocations, &mine, &policies);
-        definition.latency = latency(&mut ways);
+        let mut travel_times = latency::travel_times(invocations, &mine, &policies);
+        definition.latency = latency::fitted(&mut travel_times);
         definition.rate_limit = rate_limit;
         let answered = if rate_limit.is_some() { &served } else { &mine };
         definition.error_rate = error_rate(invocations, answered);
@@ -131,7 +126,7 @@ pub(super) fn describe(
             definition.endpoints.push(EndpointDefinition {
                 name: endpoint.clone(),
                 priority: None,
-                latency: latency_of_endpoint(invocations, &of, &ways, &policies),
+                latency: latency::of_endpoint(invocations, &of, &travel_times, &policies),
                 steps,
             });
         }
@@ -211,6 +206,7 @@ pub(super) fn describe(
             victim: String::new(),
             places: PlacesDefinition::default(),
             network: None,
+            machines: BTreeMap::new(),
             load,
             faults: Vec::new(),
             links: Vec::new(),
@@ -321,81 +317,6 @@ fn visit(invocations: &Invocations, made: u32) -> Visit {
     }
 }
 
-/// An endpoint has the latency of its service if it has fewer samples than the first number, or a smaller
-/// Kolmogorov–Smirnov distance than the second.
-const OWN_LATENCY: (usize, f64) = (100, 0.1);
-
-/// Returns the latency of an endpoint, if it differs from the latencies of its service, `all`, which are in ascending
-/// order. For example, ring nodes are called from their own zone, and by clients from other zones.
-fn latency_of_endpoint(
-    invocations: &Invocations,
-    of: &[u32],
-    all: &[u64],
-    policies: &Policies,
-) -> Option<crate::Distribution> {
-    let mut ways = ways(invocations, of, policies);
-    let (least, far) = OWN_LATENCY;
-    if ways.is_empty() && !all.is_empty() {
-        // The clients of an endpoint without samples are outside, so the recorded times include the travel time.
-        return latency(&mut ways);
-    }
-    if ways.len() < least || ways.len() == all.len() {
-        return None;
-    }
-    ways.sort_unstable();
-    let below = |nanos: f64| {
-        let below = all.partition_point(|&way| way as f64 <= nanos);
-        below as f64 / all.len() as f64
-    };
-    if fit::distance(&ways, below) < far {
-        return None;
-    }
-    latency(&mut ways)
-}
-
-/// Returns the travel times of requests and of their answers, one sample for each invocation with a recorded client
-/// span. If clocks differ too much, each invocation gives one sample, which is half of the travel time in both
-/// directions.
-fn ways(invocations: &Invocations, mine: &[u32], policies: &Policies) -> Vec<u64> {
-    let (mut one_way, mut halves) = (Vec::new(), Vec::new());
-    let mut backwards = 0;
-    for &made in mine {
-        let about = &invocations.all[made as usize];
-        let is_other = about.incomplete || about.given_up || policies.waited_inside.contains(&made);
-        let Some((sent, received)) = about.client.filter(|_| !is_other) else {
-            continue;
-        };
-        if about.one_way {
-            one_way.extend(about.begin.checked_sub(sent));
-            continue;
-        }
-        let there = about.begin.checked_sub(sent);
-        let back = received.checked_sub(about.end);
-        match (there, back) {
-            (Some(there), Some(back)) => one_way.extend([there, back]),
-            _ => backwards += 1,
-        }
-        let lasted = (received - sent).saturating_sub(about.end - about.begin);
-        halves.push(lasted / 2);
-    }
-    // If the clocks of two machines differ, only the sum of both directions is known.
-    if backwards * 1_000 > mine.len() {
-        halves
-    } else {
-        one_way
-    }
-}
-
-/// Sorts these times, and returns their distribution.
-fn latency(samples: &mut [u64]) -> Option<crate::Distribution> {
-    samples.sort_unstable();
-    if samples.iter().all(|&nanos| nanos <= 2_000) {
-        // The travel time is zero or was included elsewhere: use the shortest possible one.
-        return Some(crate::Distribution::Constant(fit::span(0)));
-    }
-    fit::fit(samples).map(|fit| fit.distribution)
-}
-
 /// Returns the fraction of requests that fail although all their calls succeed.
 fn error_rate(invocations: &Invocations, mine: &[u32]) -> Option<f64> {
     let mut failed = 0;
@@ -482,134 +403,4 @@ fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], samp
             names.join(", ")
         ));
     }
-}
-
-/// The names of services and endpoints in the definition.
-#[derive(Debug)]
-struct TracedNames {
-    services: Vec<(u32, String)>,
-    by_number: HashMap<u32, usize>,
-    /// The endpoints of each service, by the numbers of their operations.
-    endpoints: BTreeMap<u32, BTreeMap<u32, String>>,
-    /// Rare operations of services with many operations.
-    rare: HashSet<Target>,
-    /// The names of entry points.
-    entries: BTreeMap<Option<u32>, String>,
-}
-
-/// The operation that stands for all rare operations.
-const RARE: u32 = u32::MAX;
-
-impl TracedNames {
-    fn new(names: &Names, all: &[Invocation]) -> TracedNames {
-        let mut counts: BTreeMap<u32, HashMap<u32, u64>> = BTreeMap::new();
-        for made in all {
-            let of = counts.entry(made.service).or_default();
-            *of.entry(made.operation).or_default() += 1;
-        }
-        let mut numbers: Vec<u32> = counts.keys().copied().collect();
-        numbers.sort_by_key(|&number| names.name(number));
-        let mut taken: HashSet<String> = ["eureka", "edda"].map(str::to_owned).into();
-        let services: Vec<(u32, String)> = numbers
-            .iter()
-            .map(|&number| (number, unique(&clean(names.name(number)), &mut taken)))
-            .collect();
-        let mut rare = HashSet::new();
-        let mut endpoints = BTreeMap::new();
-        for (&service, operations) in &counts {
-            let mut operations: Vec<(u32, u64)> = operations
-                .iter()
-                .map(|(&name, &count)| (name, count))
-                .collect();
-            operations.sort_by_key(|&(name, count)| (u64::MAX - count, names.name(name)));
-            let kept = if operations.len() > MOST_ENDPOINTS {
-                let beyond = operations.drain(MOST_ENDPOINTS - 1..);
-                rare.extend(beyond.map(|(name, _)| (service, name)));
-                Some((RARE, "others".to_owned()))
-            } else {
-                None
-            };
-            let mut taken: HashSet<String> = ["common", "read", "write", "others"]
-                .map(str::to_owned)
-                .into();
-            let named = operations
-                .iter()
-                .map(|&(name, _)| (name, unique(&clean(names.name(name)), &mut taken)));
-            endpoints.insert(service, named.chain(kept).collect());
-        }
-        let mut entries = BTreeMap::new();
-        for made in all.iter().filter(|made| made.caller.is_none()) {
-            entries.entry(made.from).or_insert_with(|| {
-                let name = made.from.map_or(ENTRY, |from| names.name(from));
-                unique(&clean(name), &mut taken)
-            });
-        }
-        TracedNames {
-            by_number: (0..)
-                .zip(&services)
-                .map(|(place, (n, _))| (*n, place))
-                .collect(),
-            services,
-            endpoints,
-            rare,
-            entries,
-        }
-    }
-
-    fn service(&self, number: u32) -> &str {
-        &self.services[self.by_number[&number]].1
-    }
-
-    fn operation(&self, made: &Invocation) -> u32 {
-        let is_rare = self.rare.contains(&(made.service, made.operation));
-        if is_rare { RARE } else { made.operation }
-    }
-
-    /// Returns the target of a call.
-    fn target(&self, (service, operation): Target) -> String {
-        let is_rare = self.rare.contains(&(service, operation));
-        let operation = if is_rare { RARE } else { operation };
-        format!(
-            "{}.{}",
-            self.service(service),
-            self.endpoints[&service][&operation]
-        )
-    }
-
-    /// Returns the entry points, each with its requests.
-    fn entries<'a>(
-        &self,
-        invocations: &'a Invocations,
-    ) -> impl Iterator<Item = (String, Vec<&'a Invocation>)> {
-        self.entries.iter().map(|(&from, name)| {
-            let all = invocations.all.iter();
-            let mine = all.filter(move |made| made.caller.is_none() && made.from == from);
-            (name.clone(), mine.collect())
-        })
-    }
-}
-
-/// Converts a name to one that definitions allow.
-fn clean(name: &str) -> String {
-    let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_control() || c.is_whitespace();
-    let cleaned = name.replace(bad, "-");
-    let cleaned: String = cleaned.chars().take(80).collect();
-    let mut end = cleaned.len().min(90);
-    while !cleaned.is_char_boundary(end) {
-        end -= 1;
-    }
-    match &cleaned[..end] {
-        "" => "unnamed".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
-/// Returns a name that is not in `taken`, and adds it.
-fn unique(name: &str, taken: &mut HashSet<String>) -> String {
-    let others = (2..).map(|number| format!("{name}-{number}"));
-    let free = std::iter::once(name.to_owned()).chain(others);
-    let free = free.into_iter().find(|name| !taken.contains(name));
-    let free = free.unwrap_or_default();
-    taken.insert(free.clone());
-    free
 }

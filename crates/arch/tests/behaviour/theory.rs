@@ -1,7 +1,7 @@
 //! Simulated queues agree with queueing theory: means within 1.5 %, 99th percentiles within 3 %.
 
 use crate::scene::{Ran, plan, run, topology};
-use corsair_arch::{LoadText, Plan, Scale};
+use corsair_arch::{LoadText, Plan, Scale, Topology, read_text};
 use std::time::Duration;
 
 /// The travel time of both trips in seconds.
@@ -27,9 +27,13 @@ fn loaded(services: &str, load: &str, seconds: u64, warm_up: u64) -> Ran {
         poll: Duration::from_secs(3_600),
         ..plan()
     };
-    let mut topology = topology(services, Scale::default());
+    run_loaded(topology(services, Scale::default()), load, &plan)
+}
+
+/// Runs a topology under a load.
+fn run_loaded(mut topology: Topology, load: &str, plan: &Plan) -> Ran {
     LoadText::read(load).unwrap().apply(&mut topology).unwrap();
-    run(topology, &plan)
+    run(topology, plan)
 }
 
 /// Returns the mean and the 99th percentile of the time in the store, in seconds.
@@ -266,6 +270,37 @@ fn shared_processors_are_as_fast_as_servers_with_exponential_work() {
         120,
     );
     close(times(&ran).0, 1e-3 + 0.509_434 / 1_000.0, 0.015, "mean");
+}
+
+// Guarantee: arch-4.
+#[test]
+fn services_on_one_machine_share_its_processors() {
+    // M/M/1-PS: the mean is E[S] / (1 − ρ), where ρ is the load of both services together.
+    let service = |name: &str| {
+        format!(
+            r#"{{"name": "{name}", "package": "service", "count": 2, "regions": 1, "machine": "box",
+            "endpoints": [{{"name": "get", "steps": [{{"work": {{"exponential": "10ms"}}}}]}}]}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"arch": "x", "network": {{"same_zone": "1ms", "same_region": "1ms"}},
+        "machines": {{"box": {{"processors": 1}}}}, "services": [{}, {},
+        {{"name": "www", "package": "denominator", "dependencies": ["a", "b"]}}]}}"#,
+        service("a"),
+        service("b")
+    );
+    let topology = Topology::new(&read_text(&text, "x").unwrap(), Scale::default()).unwrap();
+    let load = r#"{"rate": 60, "arrivals": "poisson", "requests": {"a.get": 1, "b.get": 1}}"#;
+    let plan = Plan {
+        duration: Duration::from_secs(4_000),
+        warm_up: Duration::from_secs(10),
+        drain: Duration::from_secs(5),
+        poll: Duration::from_secs(36_000),
+        ..plan()
+    };
+    let ran = run_loaded(topology, load, &plan);
+    close(times(&ran).0, 10e-3 / 0.4, 0.02, "mean");
+    assert!(ran.service("box").requests > 200_000);
 }
 
 // Guarantee: arch-4.

@@ -29,6 +29,7 @@ __all__ = [
     "HealthCheck",
     "Hedge",
     "LinkFault",
+    "Machine",
     "Network",
     "Order",
     "PlaceFault",
@@ -594,6 +595,30 @@ class LinkFault(Part):
 
 
 @dataclass(slots=True)
+class Machine(Part):
+    """A machine. In each region there is one, and the work of all services on it shares its processors evenly.
+
+    Fields:
+    processors: The number of processors. Example: 4.
+    faults: Faults of the machine, which affect the work of all its services. Default: []. Example: [{"kind":
+        "pause", "at": "1s", "for": "50ms", "every": "1s"}].
+    """
+
+    processors: float
+    """The number of processors. Example: 4."""
+    faults: list[Fault] = field(default_factory=list)
+    """Faults of the machine, which affect the work of all its services. Default: []. Example: [{"kind": "pause",
+    "at": "1s", "for": "50ms", "every": "1s"}].
+    """
+
+    _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
+        "processors": ("processors", None),
+        "faults": ("faults", "list part Fault"),
+    }
+    _required: ClassVar[frozenset[str]] = frozenset(["processors"])
+
+
+@dataclass(slots=True)
 class Network(Part):
     """Network latencies by distance. An omitted latency has a default.
 
@@ -899,7 +924,8 @@ class Service(Part):
         "m4.large".
     latency: The network latency of requests to the service, instead of the latency by distance. Default: the
         latency by distance. Example: "400us".
-    machine: The machine that the service runs on. Default: "". Example: "ecs".
+    machine: The machine that the service runs on. If machines has this name, the service shares the processors
+        of the machine. Default: "". Example: "node-1".
     process: The process in the container. Default: "". Example: "redis-server".
     processors: The number of processors of an instance, which its requests share evenly. Default: one for each
         request. Example: 1.5.
@@ -962,7 +988,9 @@ class Service(Part):
     distance. Example: "400us".
     """
     machine: str = ''
-    """The machine that the service runs on. Default: "". Example: "ecs"."""
+    """The machine that the service runs on. If machines has this name, the service shares the processors of the
+    machine. Default: "". Example: "node-1".
+    """
     process: str = ''
     """The process in the container. Default: "". Example: "redis-server"."""
     processors: float | None = None
@@ -1130,6 +1158,8 @@ class Definition(Part):
         "at": "10s", "loss": 0.1}].
     load: The load of each entry point. Default: a request every 10 ms, or as set by -kv. Example: {"www":
         {"rate": 200}}.
+    machines: Machines whose processors several services share; a service names its machine. Default: {}.
+        Example: {"node-1": {"processors": 4}}.
     network: Network latencies between zones and regions. Default: the latencies of its fields. Example:
         {"same_zone": "250us"}.
     places: Names and addresses of regions and zones. Default: spigo's. Example: {"regions": ["paris", "rome"],
@@ -1161,6 +1191,10 @@ class Definition(Part):
     """The load of each entry point. Default: a request every 10 ms, or as set by -kv. Example: {"www": {"rate":
     200}}.
     """
+    machines: dict[str, Machine] = field(default_factory=dict)
+    """Machines whose processors several services share; a service names its machine. Default: {}. Example:
+    {"node-1": {"processors": 4}}.
+    """
     network: Network | None = None
     """Network latencies between zones and regions. Default: the latencies of its fields. Example: {"same_zone":
     "250us"}.
@@ -1185,6 +1219,7 @@ class Definition(Part):
         "faults": ("faults", "list part PlaceFault"),
         "links": ("links", "list part LinkFault"),
         "load": ("load", "map part EntryLoad"),
+        "machines": ("machines", "map part Machine"),
         "network": ("network", "part Network"),
         "places": ("places", "part Places"),
         "version": ("version", None),

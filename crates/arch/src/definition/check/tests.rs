@@ -495,3 +495,51 @@ fn faults_of_places_and_links_that_make_no_sense_are_reported() {
         );
     }
 }
+
+#[test]
+fn machines_have_processors_that_their_services_share() {
+    let text = |machines: &str, fields: &str| {
+        let api = format!(
+            r#"{{"name": "api", "package": "service", "machine": "box", {fields}
+            "endpoints": [{{"name": "get", "steps": [{{"work": "1ms"}}]}}]}}"#
+        );
+        let www = r#"{"name": "www", "package": "denominator", "dependencies": ["api"]}"#;
+        with(&[&api, www]).replacen('{', &format!("{{\"machines\": {machines}, "), 1)
+    };
+    let one = r#"{"box": {"processors": 2}}"#;
+    let checked = read_text(&text(one, ""), "shop.json").unwrap();
+    assert!(checked.index_of("box").is_some());
+    // In spigo's files the machine of a service is only a name.
+    let checked = read_text(&text("{}", ""), "shop.json").unwrap();
+    assert!(checked.index_of("box").is_none());
+    for (machines, fields, what) in [
+        (
+            r#"{"box": {"processors": 0}}"#,
+            "",
+            "machine 'box' has 0 processors; give more than 0",
+        ),
+        (
+            r#"{"api": {"processors": 2}}"#,
+            "",
+            "machine 'api' has the name of a service; rename one of them",
+        ),
+        (
+            r#"{"rack": {"processors": 2}}"#,
+            "",
+            "machine 'rack' has no services; name it as the machine of one, or remove it",
+        ),
+        (
+            one,
+            r#""processors": 1,"#,
+            "service 'api': shares the processors of machine 'box'; remove processors",
+        ),
+        (
+            one,
+            r#""faults": [{"kind": "slow", "at": "1s"}],"#,
+            "service 'api': shares the processors of machine 'box'; make the machine slow instead",
+        ),
+    ] {
+        let said = refusal(&text(machines, fields));
+        assert!(said.ends_with(what), "{said}");
+    }
+}

@@ -61,6 +61,7 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Impor
         victim: String::new(),
         places: PlacesDefinition::default(),
         network: None,
+        machines: BTreeMap::new(),
         load: BTreeMap::new(),
         services,
     };
