@@ -5,7 +5,7 @@ use super::super::{
     Definition, EndpointDefinition, FaultKind, MachineDefinition, ServiceDefinition,
     StepDefinition, Targets,
 };
-use super::{Problem, Wrong, at};
+use super::{Problem, Wrong, at, is_name};
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
 use std::time::Duration;
@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Replaces the machines of a definition by services.
 pub(super) fn expand(mut definition: Definition) -> Result<Definition, Wrong<'static>> {
     for (name, machine) in std::mem::take(&mut definition.machines) {
+        if !is_name(&name) {
+            return Err((Problem::Name(name), vec![Step::Key("machines")]));
+        }
         let wrong = |what: String| {
             let what = format!("machine '{name}' {what}");
             Err((Problem::Place { what }, vec![Step::Key("machines")]))
@@ -22,7 +25,9 @@ pub(super) fn expand(mut definition: Definition) -> Result<Definition, Wrong<'st
         }
         if !(machine.processors > 0.0 && machine.processors <= 1e6) {
             let count = machine.processors;
-            return wrong(format!("has {count} processors; give more than 0"));
+            return wrong(format!(
+                "has {count:?} processors; give more than 0, up to a million"
+            ));
         }
         let mut made = service_of(&name, machine);
         let mut on_it = (definition.services.iter_mut().enumerate())

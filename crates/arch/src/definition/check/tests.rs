@@ -516,7 +516,12 @@ fn machines_have_processors_that_their_services_share() {
         (
             r#"{"box": {"processors": 0}}"#,
             "",
-            "machine 'box' has 0 processors; give more than 0",
+            "machine 'box' has 0.0 processors; give more than 0, up to a million",
+        ),
+        (
+            r#"{"": {"processors": 2}}"#,
+            "",
+            "'' is not a valid name; leave out dots, slashes, stars, spaces and line breaks",
         ),
         (
             r#"{"api": {"processors": 2}}"#,
