@@ -235,6 +235,7 @@ pub fn setup(arguments: &Arguments<'_, '_>) -> PyResult<Setup> {
         duration: arguments.get::<Span>("duration")?.0,
         warm_up: arguments.maybe::<Span>("warm_up")?.map(|span| span.0),
         load: arguments.maybe("load")?,
-        sized: false,
+        // As in the command, built-in architectures get their illustrative sizes.
+        sized: true,
     })
 }

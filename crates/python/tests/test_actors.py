@@ -314,7 +314,7 @@ def test_there_is_room_for_so_many_actors():
 def test_names_are_those_of_one_actor():
     simulation = Simulation()
     simulation.spawn(Echo(), name="a")
-    with pytest.raises(ValueError, match="'a' already"):
+    with pytest.raises(ValueError, match="already an actor 'a'"):
         simulation.spawn(Echo(), name="a")
     simulation.run()
 

@@ -321,13 +321,14 @@ class Learned:
     def requests(self) -> Table:
         """The recorded and simulated quantiles of each kind of request."""
         keys = ["entry", "kind", "recorded", "simulated", "distance"]
-        rows: dict[str, list[Any]] = {key: [] for key in [*keys, "part", "recorded_seconds", "simulated_seconds"]}
+        values = ["part", "recorded_seconds", "simulated_seconds", "least_seconds", "most_seconds"]
+        rows: dict[str, list[Any]] = {key: [] for key in [*keys, *values]}
         for kind in self.found["requests"]:
             for quantile in kind["quantiles"]:
                 for key in keys:
                     rows[key].append(kind[key])
-                for key, value in quantile.items():
-                    rows[key].append(value)
+                for key in values:
+                    rows[key].append(quantile[key])
         return Table(rows)
 
     def __repr__(self) -> str:
