@@ -7,7 +7,7 @@ mod scripts;
 pub(crate) use scripts::reachable;
 
 use faults::{check_controller, check_faults, check_places};
-use scripts::{check_queue, check_scripts, names_to_index};
+use scripts::{are_possible, check_queue, check_scripts, names_to_index};
 
 use super::locate::Step;
 use super::{Definition, MachineDefinition, PlacesDefinition, ServiceDefinition};
@@ -74,7 +74,11 @@ impl CheckedDefinition {
             places,
             ..self.definition
         };
-        check(definition, &self.base).map_err(|(problem, _)| problem)
+        let checked = check(definition, &self.base).map_err(|(problem, _)| problem)?;
+        Ok(CheckedDefinition {
+            machines: self.machines,
+            ..checked
+        })
     }
 
     /// Iterates over the services with their packages.

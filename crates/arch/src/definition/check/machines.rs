@@ -5,7 +5,7 @@ use super::super::{
     Definition, EndpointDefinition, FaultKind, MachineDefinition, ServiceDefinition,
     StepDefinition, Targets,
 };
-use super::{Problem, Wrong, at, is_name};
+use super::{Problem, Wrong, are_possible, at, is_name};
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn expand(mut definition: Definition) -> Result<Definition, Wrong<'st
         if definition.services.iter().any(|one| one.name == name) {
             return wrong("has the name of a service; rename one of them".to_owned());
         }
-        if !(machine.processors > 0.0 && machine.processors <= 1e6) {
+        if !are_possible(machine.processors) {
             let count = machine.processors;
             return wrong(format!(
                 "has {count:?} processors; give more than 0, up to a million"

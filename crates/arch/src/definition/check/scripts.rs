@@ -37,6 +37,11 @@ pub(crate) fn reachable(
     reached
 }
 
+/// True if an instance or a machine can have this number of processors.
+pub(super) fn are_possible(processors: f64) -> bool {
+    processors > 0.0 && processors <= 1e6
+}
+
 /// Checks fields of services that accept requests, and rejects invalid combinations.
 pub(super) fn check_queue(
     service: &ServiceDefinition,
@@ -82,7 +87,7 @@ pub(super) fn check_queue(
         }
     }
     if let Some(processors) = service.processors
-        && !(processors > 0.0 && processors <= 1e6)
+        && !are_possible(processors)
     {
         let what = format!("{processors} processors are not possible; give more than 0");
         return Err(("processors", what));

@@ -38,16 +38,20 @@ pub(super) fn find(uses: &Uses) -> Option<Balance> {
         cases += of_caller.0;
         chosen += of_caller.1;
     }
-    let share = chosen as f64 / cases.max(1) as f64;
-    let by_chance = 1.0 / instances.len() as f64;
-    match cases >= LEAST {
-        true if share > (1.0 + 2.0 * by_chance) / 2.0 => Some(Balance::LeastRequests),
-        true if share > 1.5 * by_chance => match instances.len() {
-            2 => Some(Balance::LeastRequests),
-            _ => Some(Balance::TwoChoices),
-        },
-        _ => None,
+    if cases < LEAST {
+        return None;
     }
+    let share = chosen as f64 / cases as f64;
+    let by_chance = 1.0 / instances.len() as f64;
+    // Of two instances, two choices are the fewest requests.
+    let rules = [
+        (Some(Balance::LeastRequests), 1.0),
+        (Some(Balance::TwoChoices), 2.0 * by_chance),
+        (None, by_chance),
+    ];
+    let off = |(_, expected): &(Option<Balance>, f64)| (share - expected).abs();
+    let nearest = rules.into_iter().min_by(|a, b| off(a).total_cmp(&off(b)));
+    nearest.and_then(|(rule, _)| rule)
 }
 
 /// True if each caller calls the instances in turn.
@@ -59,17 +63,18 @@ fn in_turn<'a>(callers: impl Iterator<Item = &'a [Use]>) -> bool {
             let after = next.entry(pair[0].instance).or_default();
             *after.entry(pair[1].instance).or_default() += 1;
         }
-        let most = |after: &FxHashMap<u32, usize>| after.iter().map(|(to, n)| (*n, *to)).max();
-        let followers: Vec<(usize, u32)> = next.values().filter_map(most).collect();
-        let different: FxHashSet<u32> = followers.iter().map(|(_, to)| *to).collect();
-        let is_own = |(from, after): (&u32, &FxHashMap<u32, usize>)| {
-            most(after).is_some_and(|(_, to)| to == *from)
-        };
-        if different.len() < followers.len() || next.iter().any(is_own) {
+        let followers: Vec<(u32, u32, usize)> = (next.iter())
+            .filter_map(|(&from, after)| {
+                let (&to, &count) = after.iter().max_by_key(|(to, count)| (**count, **to))?;
+                Some((from, to, count))
+            })
+            .collect();
+        let different: FxHashSet<u32> = followers.iter().map(|(_, to, _)| *to).collect();
+        if different.len() < followers.len() || followers.iter().any(|(from, to, _)| from == to) {
             return false;
         }
         all += calls.len().saturating_sub(1);
-        expected += followers.iter().map(|(count, _)| count).sum::<usize>();
+        expected += followers.iter().map(|(.., count)| count).sum::<usize>();
     }
     all >= LEAST && expected as f64 >= IN_TURN * all as f64
 }
