@@ -11,21 +11,25 @@ throughput of one configuration of each system; all other configurations are pre
 
 import csv
 import json
-import os
 import statistics
-import subprocess
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import laboratory
+
 HERE = Path(__file__).parent
 DATA = HERE / "foreign"
-WORK = Path(os.environ.get("TWIN_WORK", "/tmp/corsair-twin")) / "foreign"
-CORSAIR = os.environ.get("CORSAIR", str(HERE.parents[1] / "target/debug/corsair"))
+WORK = laboratory.WORK / "foreign"
 SECONDS = 30
 TRACES = json.loads((DATA / "traces.json").read_text())
 # The configuration to which the factor is fitted, for each number of cores: with several machines, the one machine of as many
 # cores; of TeaStore, the machine with the fewest.
 FITTED = {"social-network": lambda cores: ("one", cores), "teastore": lambda cores: ("one", 4)}
+
+
+def is_fitted(system, placement, cores):
+    """True if the factor is fitted to this configuration."""
+    return FITTED[system](cores) == (placement, cores)
 
 
 def rows(name):
@@ -35,9 +39,14 @@ def rows(name):
             yield row | numbers | {"cores": int(row["cores"])}
 
 
+def key(row):
+    """The configuration of a row, without its load."""
+    return row["system"], row["placement"], row["cores"]
+
+
 def highest(table, system, placement, cores):
     """The highest throughput of a configuration; 0 if there is none."""
-    of = (row["answered"] for row in table if (row["system"], row["placement"], row["cores"]) == (system, placement, cores))
+    of = (row["answered"] for row in table if key(row) == (system, placement, cores))
     return max(of, default=0.0)
 
 
@@ -102,11 +111,8 @@ def simulate(configuration):
     directory = WORK / f"{system}-{placement}-{cores}-{offered:g}"
     (directory / "json_arch").mkdir(parents=True, exist_ok=True)
     (directory / "json_arch/x_arch.json").write_text(json.dumps(definition(system, placement, cores, offered, factor)))
-    run = [CORSAIR, "-a", "x", "-d", f"{SECONDS}s", "-c", "--format", "json", "--workers", "1"]
-    said = subprocess.run(run, cwd=directory, capture_output=True, text=True)
-    if said.returncode:
-        raise SystemExit(f"{directory.name}: {said.stderr}")
-    report = json.loads(said.stdout)
+    said = laboratory.corsair(directory, "-a", "x", "-d", f"{SECONDS}s", "-c", "--format", "json", "--workers", "1")
+    report = json.loads(said)
     entry = report["entries"]["generator"]
     answered = entry["requests"] - entry["unanswered"]
     # After the load, an overloaded system answers requests until the end of the run.
@@ -123,7 +129,7 @@ def main():
     measured, simgrid = list(rows("measured.csv")), list(rows("simgrid.csv"))
     configurations = []
     for row in measured:
-        system, placement, cores = row["system"], row["placement"], row["cores"]
+        system, placement, cores = key(row)
         fitted = FITTED[system](cores)
         # At its highest throughput, a machine works all the time.
         factor = fitted[1] / highest(measured, system, *fitted) * 1e6 / work(TRACES[system]["request"])
@@ -133,24 +139,22 @@ def main():
     lines = ["system,placement,cores,offered,answered,predicted,mean_ms,predicted_ms,fitted"]
     table = []
     for row, (answered, mean) in zip(measured, predicted):
-        key = row["system"], row["placement"], row["cores"]
-        is_fitted = FITTED[key[0]](key[2]) == key[1:]
-        table.append(dict(zip(("system", "placement", "cores"), key)) | {"answered": answered})
-        cells = [*key, f"{row['offered']:g}", f"{row['answered']:g}", f"{answered:.5g}", f"{row['mean_ms']:g}", f"{mean:.4g}", is_fitted]
+        table.append(row | {"answered": answered})
+        cells = [*key(row), f"{row['offered']:g}", f"{row['answered']:g}", f"{answered:.5g}", f"{row['mean_ms']:g}", f"{mean:.4g}", is_fitted(*key(row))]
         lines.append(",".join(map(str, cells)))
     (DATA / "results.csv").write_text("\n".join(lines) + "\n")
     print("| system | machines | cores | highest throughput | predicted | SimGrid | mean response time, median error below 0.8 of it |")
     print("|---|---|---|---|---|---|---|")
-    for key in dict.fromkeys((row["system"], row["placement"], row["cores"]) for row in measured):
-        real, ours, theirs = (highest(one, *key) for one in (measured, table, simgrid))
+    for configuration in dict.fromkeys(map(key, measured)):
+        real, ours, theirs = (highest(one, *configuration) for one in (measured, table, simgrid))
         off = lambda value: f"{value:.0f} ({value / real - 1:+.1%})" if value else ""
         times = [
             abs(mean / row["mean_ms"] - 1)
             for row, (_, mean) in zip(measured, predicted)
-            if (row["system"], row["placement"], row["cores"]) == key and row["offered"] < 0.8 * real
+            if key(row) == configuration and row["offered"] < 0.8 * real
         ]
-        ours = f"{off(ours)}{' fitted' if FITTED[key[0]](key[2]) == key[1:] else ''}"
-        print(f"| {' | '.join(map(str, key))} | {real:.0f} | {ours} | {off(theirs)} | {statistics.median(times):.0%} |")
+        ours = f"{off(ours)}{' fitted' if is_fitted(*configuration) else ''}"
+        print(f"| {' | '.join(map(str, configuration))} | {real:.0f} | {ours} | {off(theirs)} | {statistics.median(times):.0%} |")
 
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ SYSTEMS = json.loads((HERE / "systems.json").read_text())
 ONLY = [name.strip() for name in os.environ.get("TWIN_ONLY", "").split(",") if name.strip()]
 # The highest 99th percentile, in seconds, of a load that the system sustains, and the highest share of failures.
 OBJECTIVE, MOST_FAILED = 0.5, 0.01
-# The steps of the search for it.
-BISECTIONS = 5
+# The search for this load: its bounds as fractions of the configured capacity, and the number of bisections.
+LOWEST, HIGHEST, BISECTIONS = 0.6, 1.2, 5
 
 
 @dataclass
@@ -208,7 +208,7 @@ class System:
 
 
 def for_all(work):
-    """Calls `work` with groups of the selected systems: first with those whose services only wait, a few at a time, then
+    """Calls `work` with groups of the selected systems: first with systems that only wait, a few at a time, then
     with each system whose services use a core of their own."""
     WORK.mkdir(parents=True, exist_ok=True)
     (WORK / "traces").mkdir(exist_ok=True)
@@ -431,8 +431,8 @@ def tipping(requests, scenario):
 
 
 def searched_capacity(system, scenario, seed):
-    """The highest rate that a system sustains, by bisection between 0.6 and 1.2 of the configured capacity."""
-    low, high = 0.6 * scenario.rates[0][1], 1.2 * scenario.rates[0][1]
+    """The highest rate that a system sustains, by bisection."""
+    low, high = LOWEST * scenario.rates[0][1], HIGHEST * scenario.rates[0][1]
     for step in range(BISECTIONS):
         rate = (low + high) / 2
         times, failed = counted(system.generate([[0, rate]], scenario.seconds, seed + step))
@@ -515,7 +515,7 @@ def predict_capacity(scenario, learned, others):
     runs = [simulated_capacity(file, scenario, 100 + number) for number, file in enumerate(others)]
     low, high = interval(runs)
     # The measured capacity is the middle of the last step of a bisection.
-    step = 0.6 * scenario.rates[0][1] / 2**BISECTIONS / 2
+    step = (HIGHEST - LOWEST) * scenario.rates[0][1] / 2**BISECTIONS / 2
     return {"capacity": simulated_capacity(learned, scenario, 0), "capacity_interval": [low - step, high + step]}
 
 
