@@ -74,7 +74,7 @@ pub enum Callback {
 /// The callbacks of an event.
 #[derive(Debug, Default)]
 pub enum Callbacks {
-    /// There is no callback yet.
+    /// No callback is registered yet.
     #[default]
     None,
     One(Callback),

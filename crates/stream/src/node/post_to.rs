@@ -101,7 +101,7 @@ impl PostTo {
         self.endpoint.as_ref().unwrap_or(&self.url).to_string()
     }
 
-    /// Writes the parentheses of a node, with the URL if there is no endpoint.
+    /// Writes the arguments of a node in parentheses: the URL, unless the node names an endpoint.
     pub(crate) fn write_url(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
         let url = Text(&self.url);
         let url: Option<&dyn Display> = self.endpoint.is_none().then_some(&url);
