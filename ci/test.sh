@@ -100,7 +100,8 @@ step_versus() {
 }
 
 # The README shows the example `hello` from its first `use` on. Every fenced `sh` block of it and of the crates' READMEs
-# that follows a line `<!-- ci: run -->` is run literally, but for `cargo test`, which is the step tests.
+# that follows a line `<!-- ci: run -->` is run, but for `cargo test`, which is the step tests. `-p` is replaced by the program,
+# whose libraries the steps before have built; the step features checks that each member can also be built alone.
 step_readme() {
     local commands
     if ! awk '/^```/ { inside = ($0 == "```rust"); next } inside' README.md |
@@ -115,7 +116,8 @@ step_readme() {
         inside                     { print; next }
         marked && /^```sh/         { inside = 1; marked = 0; next }
         /[^ \t]/                   { marked = 0 }
-    ' README.md crates/*/README.md)
+    ' README.md crates/*/README.md |
+        sed -e 's/ -p corsair-examples / /' -e 's/ -p \(corsair-[a-z-]*\)/ --bin \1/')
     if [ -z "$commands" ]; then
         echo "README.md has no sh block marked with <!-- ci: run -->" >&2
         return 1
@@ -172,6 +174,10 @@ step_features() {
     done
     cargo clippy -p corsair-stream --lib --bins --features tls,kafka -- -D warnings
     cargo clippy -p corsair-cli --bins --features ui -- -D warnings
+    local member
+    for member in corsair-courier corsair-courier-load corsair-examples corsair-host-run corsair-stream; do
+        cargo check -p "$member"
+    done
     ci/cluster.sh quick
 }
 

@@ -62,7 +62,8 @@ drive() {
         echo "left out: the live view in a browser (apt-get install chromium)"
         return 0
     fi
-    cargo build -p "$2" --features ui
+    # With the features of all members, so that libraries which other builds of the command need are built once.
+    cargo build --workspace --bin "$3" --features "$2/ui"
     NODE_PATH="$(cd "$modules" && pwd)/node_modules" timeout 400 \
         node "ci/view/$1" "$target/debug/$3" "$(command -v chromium)" "${extra[@]}"
 }

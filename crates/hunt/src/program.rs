@@ -6,8 +6,8 @@ use crate::node::{Coverage, FIRST, Host, Make};
 use crate::step::Step;
 use crate::{Change, FaultPlan, Node, PlanError, Properties, Transmission};
 use corsair::{
-    Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, Random, RunError,
-    Scenario, Spawn, Time, measure,
+    Addr, AsyncContext, Config, Context, Event, Message, Random, RunError, Scenario, Spawn, Time,
+    simulate,
 };
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -236,8 +236,7 @@ pub(crate) fn run<P: Program>(
         log,
     };
     let outcome = match invariants {
-        [] => measure(Executor::Virtual, &config, watch)
-            .map(|((), report)| (report, Properties::default())),
+        [] => simulate(&config, watch).map(|report| (report, Properties::default())),
         _ => watched(&config, watch, nodes, invariants),
     };
     let (report, stated) = match outcome {
@@ -274,7 +273,7 @@ pub(crate) fn run<P: Program>(
     })
 }
 
-/// A run as an experiment: its root spawns the nodes and observes.
+/// A run as a scenario: its root spawns the nodes and observes.
 struct Watch<P> {
     program: Arc<P>,
     plan: Arc<FaultPlan>,
@@ -282,22 +281,8 @@ struct Watch<P> {
     log: Option<Arc<Mutex<Vec<Step>>>>,
 }
 
-impl<P: Program> Experiment<P::Message> for Watch<P> {
-    type Value = ();
-
-    async fn root<C: AsyncContext<P::Message>>(self, cx: C) {
-        self.watch(cx).await;
-    }
-}
-
 impl<P: Program> Scenario<P::Message> for Watch<P> {
-    async fn root<C: AsyncContext<P::Message>>(self, cx: C) {
-        self.watch(cx).await;
-    }
-}
-
-impl<P: Program> Watch<P> {
-    async fn watch<C: AsyncContext<P::Message>>(self, mut cx: C) {
+    async fn root<C: AsyncContext<P::Message>>(self, mut cx: C) {
         let Watch {
             program,
             plan,
