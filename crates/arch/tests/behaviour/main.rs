@@ -18,6 +18,7 @@ mod runs;
 mod saved;
 mod scene;
 mod service;
+mod self_calls;
 mod storage;
 mod theory;
 mod timeline;
