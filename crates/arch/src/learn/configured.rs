@@ -100,7 +100,7 @@ fn has(policy: &CallPolicy, rule: &str) -> bool {
 fn take(learned: &mut Definition, configured: &CheckedDefinition) -> Vec<Vec<String>> {
     let mut taken = Vec::new();
     for service in &mut learned.services {
-        let mut others = configured.definition().services.iter();
+        let mut others = configured.written().services.iter();
         let Some(other) = others.find(|one| one.name == service.name && one.regions > 0) else {
             continue;
         };
@@ -108,7 +108,7 @@ fn take(learned: &mut Definition, configured: &CheckedDefinition) -> Vec<Vec<Str
             let mut of_service = take_service(service, other);
             if service.processors.is_none()
                 && service.machine.is_empty()
-                && let Some(machine) = configured.machines().get(&other.machine)
+                && let Some(machine) = configured.written().machines.get(&other.machine)
             {
                 service.machine.clone_from(&other.machine);
                 let name = other.machine.clone();

@@ -171,7 +171,7 @@ fn read(
     let mut side = side.map_err(|error| anyhow!("{error}"))?;
     if !fields.is_empty() {
         let checked = side.text.with(fields).map_err(|error| anyhow!("{error}"))?;
-        side.definition = checked.definition().clone();
+        side.definition = checked.written().clone();
         side.text = DefinitionText::new(side.definition.to_text(), side.text.file());
     }
     let setup = Setup {

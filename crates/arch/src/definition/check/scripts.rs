@@ -89,7 +89,9 @@ pub(super) fn check_queue(
     if let Some(processors) = service.processors
         && !are_possible(processors)
     {
-        let what = format!("{processors} processors are not possible; give more than 0");
+        let what = format!(
+            "{processors:?} processors are not possible; give more than 0, up to a million"
+        );
         return Err(("processors", what));
     }
     if let Some(limit) = &service.rate_limit {

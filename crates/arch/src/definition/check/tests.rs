@@ -377,7 +377,7 @@ fn what_is_wrong_with_scripts_and_policies_is_reported_with_its_line_and_the_nea
         ),
         (
             r#""processors": 0"#,
-            "0 processors are not possible; give more than 0",
+            "0.0 processors are not possible; give more than 0, up to a million",
         ),
     ] {
         let said = refusal(&scripted(fields));
@@ -532,6 +532,11 @@ fn machines_have_processors_that_their_services_share() {
             r#"{"rack": {"processors": 2}}"#,
             "",
             "machine 'rack' has no services; name it as the machine of one, or remove it",
+        ),
+        (
+            r#"{"box": {"processors": 2, "faults": [{"kind": "slow", "at": "1s", "factor": 0.5}]}}"#,
+            "",
+            "a fault of service 'box' makes it 0.5 times as slow; give 1 or more",
         ),
         (
             one,
