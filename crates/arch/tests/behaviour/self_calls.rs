@@ -1,7 +1,7 @@
 //! Services that call themselves.
 
 use crate::scene::{plan, run, run_with_graph, topology, write_flows};
-use crate::service::run_load;
+use crate::service::{run_load, service};
 use corsair_arch::{Plan, Scale, learn, read_text};
 use corsair_observe::FlowFormat;
 use std::time::Duration;
@@ -127,6 +127,39 @@ fn an_instance_that_waits_for_its_own_slot_times_out_or_waits_for_ever() {
     );
     let ran = one("");
     assert_eq!(ran.entry().unanswered(), ran.entry().requests);
+}
+
+#[test]
+fn recursion_that_chance_may_end_fails_after_63_rounds() {
+    let api = service("api", r#"{"call": "api", "probability": 0.99}"#, "");
+    let ran = run_load(&api, LOAD, &drained());
+    let (entry, called) = (ran.entry(), ran.service("api"));
+    assert_eq!(entry.unanswered(), 0);
+    // The 64th request of a chain fails, which 0.99^63 of all chains reach.
+    let failed = entry.errors as f64 / entry.requests as f64;
+    assert!((0.4..0.65).contains(&failed), "{failed}");
+    assert!(called.requests <= 64 * entry.requests);
+}
+
+#[test]
+fn a_pool_that_requests_certainly_exhaust_themselves_lets_none_succeed() {
+    let api = |most: u32| {
+        let ran = run_load(
+            &format!(
+                r#"{{"name": "api", "package": "service", "count": 1, "regions": 1,
+                "calls": {{"api": {{"connections": {{"most": {most}}}, "timeout": "50ms"}}}}, "endpoints": [
+                {{"name": "get", "steps": [{{"call": "api.mid"}}]}},
+                {{"name": "mid", "steps": [{{"call": "api.end"}}]}}, {{"name": "end", "steps": []}}]}}"#
+            ),
+            r#"{"rate": 2, "requests": {"common": 1}}"#,
+            &drained(),
+        );
+        assert_eq!(ran.entry().unanswered(), 0);
+        (ran.entry().errors, ran.entry().requests)
+    };
+    let (errors, requests) = api(1);
+    assert_eq!(errors, requests);
+    assert_eq!(api(2).0, 0);
 }
 
 // Guarantee: arch-10.

@@ -131,7 +131,7 @@ pub fn run(args: &GateArgs) -> Result<ExitCode> {
         report.write(&shown)?;
     }
     print(&console, args, &shown);
-    for said in changed.topology.faults_after(plan.duration) {
+    for said in changed.topology.remarks(plan.duration) {
         console.line(format_args!("  note: {said}"));
     }
     Ok(match result.verdict {
