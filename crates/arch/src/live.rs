@@ -157,7 +157,7 @@ impl Live {
         (instance < self.model().topology.len()).then(|| Addr::from_u32(first + instance))
     }
 
-    /// True if an instance may call another when both are up.
+    /// True if an instance may call another, or itself, when both are up.
     pub fn may_call(&self, caller: u32, node: u32) -> bool {
         self.model().may_call(caller, node)
     }

@@ -320,8 +320,8 @@ impl Model {
         self.edda() + 1
     }
 
-    /// True if an instance may call another instance. The caller's registries must know that instance. Services that
-    /// stay in their zone call other zones of their region only if their own zone has no instance.
+    /// True if an instance may call another instance, or itself. The caller's registries must know that instance.
+    /// Services that stay in their zone call other zones of their region only if their own zone has no instance.
     ///
     /// A registry knows the instances of its region, and instances that register everywhere: those of services outside
     /// all regions, and of services that depend on eureka, such as joined rings.
@@ -334,7 +334,7 @@ impl Model {
 fn may_call(topology: &Topology, present: &FxHashSet<(u32, Zone)>, caller: u32, node: u32) -> bool {
     let [from, to] = [caller, node].map(|index| topology.instances[index as usize]);
     let service = topology.service_of(caller);
-    if caller == node {
+    if caller == node && !service.package.may_call_itself() {
         return false;
     }
     if from.at.region.is_none() || to.at.region.is_none() {
@@ -376,8 +376,8 @@ pub(crate) fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>)
                 callers.map(|c| (c, zones.get(dependency).into_iter().flatten()))
             {
                 for (_, (count, node)) in called {
-                    // An instance does not call itself.
-                    if caller == node {
+                    // The caller stands for all instances of the zone, none of which calls itself.
+                    if caller == node && !about.package.may_call_itself() {
                         connections += callers * (callers - 1);
                     } else if may_call(topology, present, *caller, *node) {
                         connections += callers * count;

@@ -115,6 +115,11 @@ impl Package {
         )
     }
 
+    /// True if an instance may call itself, if its service calls itself.
+    pub fn may_call_itself(self) -> bool {
+        self == Package::Service
+    }
+
     /// True if instances share the keys on a ring of tokens.
     pub fn is_ring(self) -> bool {
         matches!(self, Package::PriamCassandra | Package::Riak)

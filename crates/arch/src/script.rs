@@ -1,8 +1,10 @@
 //! Compiled scripts of endpoints: a list of operations for each service, run by the tasks of its instances.
 
+mod certain;
 mod compile;
 mod endpoints;
 
+pub(crate) use certain::CertainCalls;
 pub(crate) use compile::compile;
 pub use endpoints::Endpoints;
 use serde::{Deserialize, Serialize};
@@ -95,10 +97,18 @@ pub(crate) struct Target {
 }
 
 impl Targets {
+    /// Returns the target, if there is only one.
+    pub(crate) fn only(&self) -> Option<Target> {
+        match *self.0 {
+            [(_, only)] => Some(only),
+            _ => None,
+        }
+    }
+
     /// Draws a target. If there is only one, no random bits are used.
     #[inline]
     pub(crate) fn draw(&self, bits: impl FnOnce() -> u64) -> Target {
-        if let [(_, only)] = *self.0 {
+        if let Some(only) = self.only() {
             return only;
         }
         let bits = bits();

@@ -5,6 +5,7 @@
 
 mod fault;
 mod name;
+mod remarks;
 mod scale;
 mod service;
 mod sizes;
@@ -19,7 +20,6 @@ pub use spare::ExtraCapacityError;
 
 use crate::definition::{CheckedDefinition, ServiceDefinition, Side, reachable};
 use crate::distribution::Sampler;
-use crate::duration_text::TimeSpan;
 use crate::geography::{Geography, Places, Zone};
 use crate::load::Load;
 use crate::message::Key;
@@ -178,35 +178,6 @@ impl Topology {
                 .push(Service::new(service, package, first..last, checked, scale));
         }
         Ok(topology)
-    }
-
-    /// Returns a sentence for each fault that begins after the end of a load of this length.
-    pub fn faults_after(&self, load: Duration) -> impl Iterator<Item = String> + '_ {
-        let load = u64::try_from(load.as_nanos()).unwrap_or(u64::MAX);
-        let services = self.services.iter();
-        let faults = services.flat_map(|service| {
-            let what = format!("service '{}' has a fault", service.name);
-            service
-                .faults
-                .iter()
-                .map(move |fault| (what.clone(), fault.at))
-        });
-        let places = (1..).zip(&self.faults);
-        let places = places.map(|(n, (.., fault))| (format!("there is fault {n}"), fault.at));
-        let links = (1..).zip(&self.links);
-        let links = links.map(|(n, link)| {
-            (
-                format!("there is link fault {n}"),
-                link.schedule.first.as_nanos(),
-            )
-        });
-        let all = faults.chain(places).chain(links);
-        all.filter(move |&(_, at)| at >= load).map(move |(what, at)| {
-            let [at, load] = [at, load].map(|nanos| TimeSpan(Duration::from_nanos(nanos)));
-            format!(
-                "{what} at {at} that has no effect, because the load ends at {load}; increase -d, or give the fault an earlier time"
-            )
-        })
     }
 
     /// Returns the utilisation of services with limited slots or shared processors and a fixed number of

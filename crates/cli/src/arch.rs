@@ -67,8 +67,8 @@ impl Services<'_> {
                  --epoch now dates them from now on",
             );
         }
-        for late in self.topology.faults_after(plan.duration) {
-            complain(&late);
+        for remark in self.topology.remarks(plan.duration) {
+            complain(&remark);
         }
     }
 }

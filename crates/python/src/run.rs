@@ -278,7 +278,7 @@ impl RunContext {
                 .iter()
                 .map(|file| file.path.display().to_string())
                 .collect(),
-            remarks: topology.faults_after(plan.duration).collect(),
+            remarks: topology.remarks(plan.duration).collect(),
             totals,
             arch: topology.arch,
             names,

@@ -10,7 +10,7 @@ use faults::{check_controller, check_faults, check_places};
 use scripts::{are_possible, check_queue, check_scripts, names_to_index};
 
 use super::locate::Step;
-use super::{Definition, MachineDefinition, PlacesDefinition, ServiceDefinition};
+use super::{Definition, PlacesDefinition, ServiceDefinition};
 use crate::load::Load;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
@@ -34,8 +34,8 @@ const VERSIONS: [&str; 2] = ["arch-0.0", "arch-0.1"];
 #[derive(Clone, Debug)]
 pub struct CheckedDefinition {
     definition: Definition,
-    /// The machines as written. In `definition` they are services.
-    machines: BTreeMap<String, MachineDefinition>,
+    /// The definition as written, if it has machines, which are services in `definition`.
+    written: Option<Box<Definition>>,
     places: Arc<Places>,
     /// The directory of the files that the definition names.
     base: PathBuf,
@@ -48,14 +48,14 @@ pub struct CheckedDefinition {
 }
 
 impl CheckedDefinition {
-    /// Returns the definition.
+    /// Returns the definition. Its machines are services.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// Returns the machines, which are services in [`CheckedDefinition::definition`].
-    pub fn machines(&self) -> &BTreeMap<String, MachineDefinition> {
-        &self.machines
+    /// Returns the definition as written, with its machines.
+    pub fn written(&self) -> &Definition {
+        self.written.as_deref().unwrap_or(&self.definition)
     }
 
     /// Returns the regions and zones.
@@ -69,16 +69,12 @@ impl CheckedDefinition {
     /// # Errors
     /// If the definition is invalid with these places.
     pub fn with_places(self, places: &PlacesDefinition) -> Result<CheckedDefinition, Problem> {
-        let places = places.or(&self.definition.places);
+        let written = self.written.map_or(self.definition, |written| *written);
         let definition = Definition {
-            places,
-            ..self.definition
+            places: places.or(&written.places),
+            ..written
         };
-        let checked = check(definition, &self.base).map_err(|(problem, _)| problem)?;
-        Ok(CheckedDefinition {
-            machines: self.machines,
-            ..checked
-        })
+        check(definition, &self.base).map_err(|(problem, _)| problem)
     }
 
     /// Iterates over the services with their packages.
@@ -215,6 +211,15 @@ pub(super) fn check(
     definition: Definition,
     base: &Path,
 ) -> Result<CheckedDefinition, Wrong<'static>> {
+    let written = definition.services.len();
+    check_all(definition, base).map_err(|(problem, way)| match way[..] {
+        // The services of machines are not in the document.
+        [_, Step::Index(index), ..] if index >= written => (problem, vec![Step::Key("machines")]),
+        _ => (problem, way),
+    })
+}
+
+fn check_all(definition: Definition, base: &Path) -> Result<CheckedDefinition, Wrong<'static>> {
     if definition.arch.is_empty() {
         return Err((Problem::NoName, vec![Step::Key("arch")]));
     }
@@ -223,7 +228,8 @@ pub(super) fn check(
     if definition.services.is_empty() {
         return Err((Problem::NoServices, vec![Step::Key("services")]));
     }
-    let machines = definition.machines.clone();
+    let has_machines = !definition.machines.is_empty();
+    let written = has_machines.then(|| Box::new(definition.clone()));
     let definition = machines::expand(definition)?;
     let places = definition.places.places();
     let places = places.map_err(|error| (error.into(), vec![Step::Key("places")]))?;
@@ -265,7 +271,7 @@ pub(super) fn check(
     let loads = check_loads(&definition, base, &names, &packages, &endpoints)?;
     Ok(CheckedDefinition {
         definition,
-        machines,
+        written,
         places: Arc::new(places),
         base: base.to_owned(),
         packages,

@@ -19,7 +19,7 @@ pub struct FieldChange {
 /// Fields that do not change a run.
 const IGNORED: [&str; 5] = ["arch", "version", "description", "args", "date"];
 /// Fields of services that do not change a run.
-const IGNORED_OF_SERVICES: [&str; 4] = ["container", "process", "machine", "instance"];
+const IGNORED_OF_SERVICES: [&str; 3] = ["container", "process", "instance"];
 /// The maximum number of listed differences.
 const MOST: usize = 500;
 /// The maximum length of a shown value, in characters; longer values are shortened.
@@ -35,7 +35,13 @@ pub fn changes(before: &Definition, after: &Definition) -> Vec<FieldChange> {
             let services = fields.get_mut("services").and_then(Value::as_array_mut);
             for service in services.into_iter().flatten() {
                 if let Value::Object(service) = service {
-                    service.retain(|field, _| !IGNORED_OF_SERVICES.contains(&field.as_str()));
+                    service.retain(|field, value| match field.as_str() {
+                        // In spigo's files the machine of a service is only a name.
+                        "machine" => value
+                            .as_str()
+                            .is_some_and(|name| definition.machines.contains_key(name)),
+                        field => !IGNORED_OF_SERVICES.contains(&field),
+                    });
                 }
             }
         }
@@ -114,6 +120,30 @@ mod tests {
     fn definition(services: &str) -> Definition {
         let text = format!(r#"{{"arch": "x", "services": [{services}]}}"#);
         serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_machine_is_compared_if_the_definition_has_it() {
+        let on = |machine: &str, machines: &str| {
+            let text = format!(
+                r#"{{"arch": "x", "machines": {machines},
+                "services": [{{"name": "a", "package": "service", "machine": "{machine}"}}]}}"#
+            );
+            crate::read_text(&text, "x").unwrap().written().clone()
+        };
+        assert_eq!(changes(&on("one", "{}"), &on("two", "{}")), []);
+        let before = on("one", r#"{"one": {"processors": 2}}"#);
+        let paths = |after: &Definition| -> Vec<String> {
+            let found = changes(&before, after);
+            found.into_iter().map(|one| one.path).collect()
+        };
+        let faster = on("one", r#"{"one": {"processors": 4}}"#);
+        assert_eq!(paths(&faster), ["machines.one.processors"]);
+        let moved = on("two", r#"{"two": {"processors": 2}}"#);
+        assert_eq!(
+            paths(&moved),
+            ["machines.one", "machines.two", "services.a.machine"]
+        );
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl GateSide {
             true => DefinitionText::find(&name, directory)?,
             false => DefinitionText::new(text, name),
         };
-        let definition = read_text(text.text(), text.file())?.definition().clone();
+        let definition = read_text(text.text(), text.file())?.written().clone();
         Ok(GateSide {
             definition,
             text,

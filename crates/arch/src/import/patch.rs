@@ -57,6 +57,12 @@ pub fn manifest_patch(definition: &Definition, format: PatchFormat) -> ManifestP
     let mut system = read(&document);
     let mut left_out = Vec::new();
     for service in services {
+        if definition.machines.contains_key(&service.machine) {
+            left_out.push(format!(
+                "the machine of '{}': manifests do not place services on machines",
+                service.name
+            ));
+        }
         let read = system.workload(&service.name).clone();
         not_carried(service, &read, &mut left_out);
         for (called, policy) in &service.calls {

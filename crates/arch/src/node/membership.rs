@@ -77,7 +77,7 @@ impl Host {
                 return false;
             }
         }
-        node != self.index
+        node != self.index || self.model.package(node).may_call_itself()
     }
 
     /// Sends an entry to the log of nodes and edges, through one of the registries.

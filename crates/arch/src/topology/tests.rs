@@ -238,3 +238,78 @@ fn checksums_of_fixed_topologies_stay_as_they_are() {
     };
     assert_ne!(renamed.checksum(), scripted.checksum());
 }
+
+/// Returns the remarks about an instance whose endpoint get calls mid, which calls leaf, all of the service a; b calls mid.
+fn remarks(fields: &str, get: &str, count: u32) -> Vec<String> {
+    let text = format!(
+        r#"{{"arch": "x", "services": [{{"name": "a", "package": "service", "count": {count}, "regions": 1, {fields}
+        "endpoints": [{{"name": "get", "steps": [{get}]}},
+        {{"name": "mid", "steps": [{{"parallel": [[{{"call": "a.leaf"}}], [{{"work": "1ms"}}]]}}]}},
+        {{"name": "leaf", "steps": []}}]}},
+        {{"name": "b", "package": "service", "count": 1, "regions": 1,
+        "endpoints": [{{"name": "get", "steps": [{{"call": "a.mid"}}]}}]}}]}}"#
+    );
+    let topology = Topology::new(&read_text(&text, "x").unwrap(), Scale::default()).unwrap();
+    topology
+        .remarks(std::time::Duration::from_secs(1))
+        .collect()
+}
+
+#[test]
+fn requests_that_certainly_wait_for_their_own_slots_or_connections_are_reported() {
+    let mid = r#"{"call": "a.mid"}"#;
+    let by_b = r#"{"call": "b.get"}"#;
+    for (fields, get, said) in [
+        (
+            r#""concurrency": 1,"#,
+            by_b,
+            "it needs 3 slots at once, and the only instance of 'a' allows 1; increase concurrency",
+        ),
+        (
+            r#""concurrency": 2,"#,
+            mid,
+            "it needs 3 slots at once, and the only instance of 'a' allows 2; increase concurrency",
+        ),
+        (
+            r#""calls": {"a": {"connections": {"most": 1}}},"#,
+            mid,
+            "it needs 2 calls to 'a' at once, and the only instance of 'a' allows 1; increase connections",
+        ),
+        (
+            r#""calls": {"a": {"bulkhead": 1, "connections": {"most": 2}}},"#,
+            mid,
+            "it needs 2 calls to 'a' at once, and the only instance of 'a' allows 1; increase bulkhead",
+        ),
+    ] {
+        let expected = format!(
+            "no request of 'a.get' can succeed: with the calls that it waits for, {said}, or add instances"
+        );
+        assert_eq!(remarks(fields, get, 1), [expected], "{fields}");
+        // With another instance the calls may succeed.
+        assert_eq!(remarks(fields, get, 2), [""; 0], "{fields}");
+    }
+    for (fields, get) in [
+        (r#""concurrency": 3,"#, mid),
+        (r#""calls": {"a": {"connections": {"most": 2}}},"#, mid),
+        (r#""calls": {"a": {"connections": {"most": 1}}},"#, by_b),
+        (
+            r#""concurrency": 2,"#,
+            r#"{"call": "a.mid", "probability": 0.5}"#,
+        ),
+        (
+            r#""concurrency": 2,"#,
+            r#"{"call": "a.mid", "fallback": []}"#,
+        ),
+        (r#""concurrency": 2,"#, r#"{"send": "a.mid"}"#),
+        (
+            r#""concurrency": 2,"#,
+            r#"{"parallel": [[{"call": "a.mid"}], []], "wait": 1}"#,
+        ),
+        (
+            r#""concurrency": 2, "autoscaler": {"target": 0.5, "most": 3},"#,
+            mid,
+        ),
+    ] {
+        assert_eq!(remarks(fields, get, 1), [""; 0], "{fields} {get}");
+    }
+}

@@ -3,7 +3,8 @@
 use crate::scene::write_flows;
 use corsair::Config;
 use corsair_arch::{
-    Distribution, LearnError, LearnOptions, LearnReport, StepDefinition, learn, learn_with,
+    Distribution, LearnError, LearnOptions, LearnReport, Scale, StepDefinition, Topology, learn,
+    learn_with,
 };
 use corsair_observe::FlowFormat;
 use serde_json::{Value, json};
@@ -490,6 +491,18 @@ fn mutated(text: &[u8], random: &mut corsair::Random) -> Vec<u8> {
     text
 }
 
+/// Returns the shop with two of its services on a machine.
+fn shop_on_a_machine() -> String {
+    let machines = r#"{ "machines": { "box": { "processors": 2.5, "faults": [
+        { "kind": "slow", "at": "1s", "for": "1s", "factor": 2 }] } },"#;
+    let mut text = SHOP.replacen('{', machines, 1);
+    for name in ["mail", "stock"] {
+        let named = format!(r#""name": "{name}","#);
+        text = text.replace(&named, &format!(r#"{named} "machine": "box","#));
+    }
+    text
+}
+
 /// Few mutations by default; set `CORSAIR_MUTATIONS=5000` for a long test.
 // Guarantee: arch-16.
 #[test]
@@ -505,15 +518,18 @@ fn mutated_traces_and_definitions_are_learned_or_refused_and_never_panic() {
         otlp.clone(),
         as_jaeger(&format!("{}\n", otlp.lines().next().unwrap())),
         SHOP.to_owned(),
+        shop_on_a_machine(),
     ];
+    corsair_arch::read_text(&seeds[3], "x.json").unwrap();
     let mut random = corsair::Random::new(11);
     let (mut refused, mut taken) = (0, 0);
     for number in 0..count {
-        let text = mutated(seeds[number as usize % 3].as_bytes(), &mut random);
-        let result = if number % 3 == 2 {
+        let seed = number as usize % seeds.len();
+        let text = mutated(seeds[seed].as_bytes(), &mut random);
+        let result = if seed >= 2 {
             let text = String::from_utf8_lossy(&text);
             corsair_arch::read_text(&text, "x.json")
-                .map(drop)
+                .map(|checked| drop(Topology::new(&checked, Scale::default())))
                 .map_err(|error| error.to_string())
         } else {
             std::fs::write(&file, &text).unwrap();

@@ -131,7 +131,7 @@ pub fn run(args: &GateArgs) -> Result<ExitCode> {
         report.write(&shown)?;
     }
     print(&console, args, &shown);
-    for said in changed.topology.faults_after(plan.duration) {
+    for said in changed.topology.remarks(plan.duration) {
         console.line(format_args!("  note: {said}"));
     }
     Ok(match result.verdict {
@@ -171,7 +171,7 @@ fn read(
     let mut side = side.map_err(|error| anyhow!("{error}"))?;
     if !fields.is_empty() {
         let checked = side.text.with(fields).map_err(|error| anyhow!("{error}"))?;
-        side.definition = checked.definition().clone();
+        side.definition = checked.written().clone();
         side.text = DefinitionText::new(side.definition.to_text(), side.text.file());
     }
     let setup = Setup {

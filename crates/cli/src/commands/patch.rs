@@ -42,7 +42,7 @@ pub fn run(args: &PatchArgs) -> Result<()> {
     let text = variants::find(&args.arch, &args.arch_dir)?;
     let checked = text.with(&args.set).map_err(|error| anyhow!("{error}"))?;
     let patch = manifest_patch(
-        checked.definition(),
+        checked.written(),
         match args.format {
             Manifests::Kubernetes => PatchFormat::Kubernetes,
             Manifests::Compose => PatchFormat::Compose,

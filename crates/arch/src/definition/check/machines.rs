@@ -89,9 +89,10 @@ fn move_work(service: &mut ServiceDefinition, machine: &mut ServiceDefinition) {
             endpoint.steps.insert(0, works(work.clone()));
         }
     }
-    let owner = service.name.clone();
+    // Names of endpoints have at most 100 bytes, also with a number.
+    let owner = &service.name[..service.name.floor_char_boundary(90)];
     for endpoint in &mut service.endpoints {
-        move_steps(&mut endpoint.steps, &owner, machine);
+        move_steps(&mut endpoint.steps, owner, machine);
     }
     if service.calls.contains_key("*") {
         service.calls.entry(machine.name.clone()).or_default();

@@ -6,7 +6,7 @@ use crate::duration_text::TimeSpan;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
 use crate::policy::{Policy, Rate};
-use crate::script::{self, Endpoints, Script};
+use crate::script::{self, CertainCalls, Endpoints, Script};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -89,7 +89,9 @@ pub(super) fn check_queue(
     if let Some(processors) = service.processors
         && !are_possible(processors)
     {
-        let what = format!("{processors} processors are not possible; give more than 0");
+        let what = format!(
+            "{processors:?} processors are not possible; give more than 0, up to a million"
+        );
         return Err(("processors", what));
     }
     if let Some(limit) = &service.rate_limit {
@@ -163,5 +165,26 @@ pub(super) fn check_scripts(
         let policies = policies.map_err(|what| problem(index, "calls", what))?;
         scripts.insert(index, (Arc::new(script), policies));
     }
+    let certain = CertainCalls::new(scripts.values().map(|(script, _)| &**script));
+    if let Some(cycle) = certain.cycle() {
+        let index = endpoints.service(cycle[0]).unwrap_or_default() as usize;
+        return Err(problem(index, "endpoints", endless(&endpoints, &cycle)));
+    }
     Ok((endpoints, scripts))
+}
+
+/// Returns the sentence for endpoints that certainly call each other in a cycle.
+fn endless(endpoints: &Endpoints, cycle: &[u16]) -> String {
+    const MOST_NAMES: usize = 8;
+    let name = |&number: &u16| endpoints.name(number).unwrap_or_default();
+    let first = name(&cycle[0]);
+    let others: Vec<String> = cycle[1..].iter().take(MOST_NAMES).map(name).collect();
+    let by = match (others.is_empty(), cycle.len() > MOST_NAMES + 1) {
+        (true, _) => String::new(),
+        (false, false) => format!(" by way of {}", others.join(", ")),
+        (false, true) => format!(" by way of {}, …", others.join(", ")),
+    };
+    format!(
+        "each request of '{first}' calls '{first}' again{by}, without end; remove a call, or give it a probability below 1"
+    )
 }

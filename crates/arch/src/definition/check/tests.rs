@@ -377,7 +377,7 @@ fn what_is_wrong_with_scripts_and_policies_is_reported_with_its_line_and_the_nea
         ),
         (
             r#""processors": 0"#,
-            "0 processors are not possible; give more than 0",
+            "0.0 processors are not possible; give more than 0, up to a million",
         ),
     ] {
         let said = refusal(&scripted(fields));
@@ -534,6 +534,11 @@ fn machines_have_processors_that_their_services_share() {
             "machine 'rack' has no services; name it as the machine of one, or remove it",
         ),
         (
+            r#"{"box": {"processors": 2, "faults": [{"kind": "slow", "at": "1s", "factor": 0.5}]}}"#,
+            "",
+            "a fault of service 'box' makes it 0.5 times as slow; give 1 or more",
+        ),
+        (
             one,
             r#""processors": 1,"#,
             "service 'api': shares the processors of machine 'box'; remove processors",
@@ -546,5 +551,100 @@ fn machines_have_processors_that_their_services_share() {
     ] {
         let said = refusal(&text(machines, fields));
         assert!(said.ends_with(what), "{said}");
+        let line = if fields.is_empty() { 1 } else { 3 };
+        assert!(said.starts_with(&format!("shop.json:{line}: ")), "{said}");
     }
+}
+
+#[test]
+fn a_definition_with_machines_is_as_written_after_its_check_and_with_other_places() {
+    // The name is as long as names may be, so names that are made from it would be too long.
+    let long = "a".repeat(100);
+    let text = format!(
+        r#"{{"arch": "x", "machines": {{"box": {{"processors": 2.0}}}}, "services": [
+        {{"name": "{long}", "package": "service", "machine": "box", "service_time": "1ms"
+        , "endpoints": [{{"name": "get", "steps": [{{"work": "1ms"}}]}}]}}]}}"#
+    );
+    let checked = read_text(&text, "").unwrap();
+    let written: crate::Definition = serde_json::from_str(&text).unwrap();
+    assert_eq!(*checked.written(), written);
+    let places = crate::PlacesDefinition::default();
+    let other = checked.with_places(&places).unwrap();
+    assert_eq!(*other.written(), written);
+    assert_eq!(other.services().count(), 2);
+}
+
+/// Returns the line of a service of the package service with these endpoints, which are names and steps.
+fn with_endpoints(name: &str, endpoints: &[(&str, &str)]) -> String {
+    let endpoints = endpoints
+        .iter()
+        .map(|(name, steps)| format!(r#"{{"name": "{name}", "steps": [{steps}]}}"#));
+    let endpoints = endpoints.collect::<Vec<_>>().join(", ");
+    format!(r#"{{"name": "{name}", "package": "service", "endpoints": [{endpoints}]}}"#)
+}
+
+// Guarantee: arch-1.
+#[test]
+fn calls_that_certainly_return_to_their_caller_without_end_are_refused() {
+    let b = with_endpoints("b", &[("get", r#"{"call": "a.get"}"#)]);
+    let cycle = [
+        (r#"{"call": "a"}"#, ""),
+        (
+            r#"{"work": "1ms"}, {"call": "b.get", "fallback": []}"#,
+            " by way of b.get",
+        ),
+        (r#"{"send": "a.get"}"#, ""),
+        (r#"{"call": {"a.get": 2, "b.get": 0}, "times": 3}"#, ""),
+        (
+            r#"{"parallel": [[{"work": "1ms"}], [{"call": "b", "probability": 1}]]}"#,
+            " by way of b.get",
+        ),
+        (
+            r#"{"cache": {"hit_rate": 0}, "miss": [{"call": "a.get"}]}"#,
+            "",
+        ),
+    ];
+    for (steps, by) in cycle {
+        let a = with_endpoints("a", &[("get", steps)]);
+        assert_eq!(
+            refusal(&with(&[&a, &b])),
+            format!(
+                "shop.json:3: service 'a': each request of 'a.get' calls 'a.get' again{by}, without end; remove a call, \
+                 or give it a probability below 1"
+            ),
+            "{steps}"
+        );
+    }
+    for steps in [
+        r#"{"call": "a.get", "probability": 0.9}"#,
+        r#"{"call": {"a.get": 2, "a.end": 1}}"#,
+        r#"{"cache": {"hit_rate": 0.1}, "miss": [{"call": "b.get"}]}"#,
+        r#"{"cache": {"size": 1}, "miss": [{"call": "a.get"}]}"#,
+        r#"{"call": "a.end", "fallback": [{"call": "a.get"}]}"#,
+        r#"{"call": "a.end"}, {"call": "a.end"}"#,
+        r#"{"call": "a.get", "probability": 0}"#,
+    ] {
+        let a = with_endpoints("a", &[("get", steps), ("end", "")]);
+        assert!(read_text(&with(&[&a, &b]), "").is_ok(), "{steps}");
+    }
+}
+
+#[test]
+fn a_long_chain_of_calls_is_checked_and_a_long_cycle_is_refused_shortly() {
+    let chain = |last: &str| {
+        let next = |n: usize| match n {
+            3_000 => last.to_owned(),
+            n => format!(r#"{{"call": "a.e{}"}}"#, n + 1),
+        };
+        let endpoints: Vec<(String, String)> =
+            (0..=3_000).map(|n| (format!("e{n}"), next(n))).collect();
+        let endpoints: Vec<(&str, &str)> = endpoints.iter().map(|(a, b)| (&**a, &**b)).collect();
+        with(&[&with_endpoints("a", &endpoints)])
+    };
+    assert!(read_text(&chain(""), "").is_ok());
+    let said = refusal(&chain(r#"{"call": "a.e0"}"#));
+    assert!(
+        said.contains("again by way of a.e1, a.e2, a.e3") && said.contains("a.e8, …, without end"),
+        "{said}"
+    );
 }
