@@ -209,8 +209,12 @@ pub fn read_text(text: &str, file: &str) -> Result<CheckedDefinition, Definition
     })
 }
 
-/// Suggests the nearest of the names that serde expected, formatted as the end of a sentence.
+/// Suggests the remedy of an error of serde, formatted as the end of a sentence: to add the field, or the nearest of the
+/// names that serde expected.
 fn meant_of(said: &str) -> String {
+    if said.starts_with("missing field ") {
+        return "; add it".to_owned();
+    }
     let mut names = said.split('`').skip(1).step_by(2);
     match names.next() {
         Some(typed) if said.starts_with("unknown ") => did_you_mean(typed, names),

@@ -2,7 +2,8 @@
 
 use super::LearnReport;
 use crate::definition::{
-    CallPolicy, CheckedDefinition, Definition, DefinitionError, ServiceDefinition, read_text,
+    CallPolicy, CheckedDefinition, Definition, DefinitionError, Problem, ServiceDefinition,
+    read_text,
 };
 use crate::input_file::read_file_text;
 use std::io;
@@ -20,9 +21,17 @@ pub enum ConfiguredError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is not a definition, or what was taken from it makes the learned definition invalid.
+    /// The file is not a definition.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
+    /// What would be taken from the file makes the learned definition invalid.
+    #[error("{} does not fit the traces: {problem}", file.display())]
+    Unfit {
+        /// The path of the file.
+        file: PathBuf,
+        /// What would be wrong with the learned definition.
+        problem: Box<Problem>,
+    },
     /// The file has none of the learned services.
     #[error("{} has none of the learned services, which are {learned}; use these names", file.display())]
     OtherServices {
@@ -45,7 +54,8 @@ impl LearnReport {
             source,
         })?;
         let configured = read_text(&text, &file.display().to_string())?;
-        let taken = take(&mut self.definition, &configured);
+        let mut definition = self.definition.clone();
+        let taken = take(&mut definition, &configured);
         if taken.is_empty() {
             let names = self.definition.services.iter().map(|one| one.name.as_str());
             return Err(ConfiguredError::OtherServices {
@@ -53,8 +63,16 @@ impl LearnReport {
                 learned: names.take(20).collect::<Vec<_>>().join(", "),
             });
         }
-        read_text(&self.definition.to_text(), "the learned definition")
-            .map_err(DefinitionError::without_line)?;
+        if let Err(error) = read_text(&definition.to_text(), "the learned definition") {
+            return Err(match error {
+                DefinitionError::Wrong { problem, .. } => ConfiguredError::Unfit {
+                    file: file.to_owned(),
+                    problem: Box::new(problem),
+                },
+                other => other.into(),
+            });
+        }
+        self.definition = definition;
         for definition in &mut self.resampled {
             take(definition, &configured);
         }
