@@ -83,7 +83,7 @@ pub struct LearnOptions {
     /// The last fraction of the recording, from 0 to 1, which is excluded from learning and used only for the
     /// comparison.
     pub holdout: f64,
-    /// The number of resampled recordings for confidence intervals.
+    /// The number of resampled recordings for confidence intervals, up to [`Recording::MOST_RESAMPLES`].
     pub resamples: usize,
     /// The seed of the random numbers for resampling.
     pub seed: u64,

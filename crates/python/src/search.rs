@@ -5,7 +5,10 @@ use crate::error;
 use crate::interrupt::watched;
 use crate::run;
 use corsair_arch::summary::{CapacitySummary, ComparedRow, InstancesSummary, LearnedSummary};
-use corsair_arch::{DefinitionText, LoadText, Plan, Search, Setting, Slo, Topology, picture};
+use corsair_arch::{
+    DefinitionText, LearnOptions, LoadText, Plan, Recording, Search, Setting, Slo, Topology,
+    picture,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -218,6 +221,14 @@ pub fn learn(
 ) -> PyResult<(String, String)> {
     let arguments = Arguments(arguments);
     let config = config(&arguments)?;
+    let resamples = arguments.maybe::<Count>("resamples")?;
+    let resamples = resamples.map(|Count(resamples)| resamples as usize);
+    let most = Recording::MOST_RESAMPLES;
+    if let Some(resamples) = resamples.filter(|&resamples| resamples > most) {
+        return Err(PyValueError::new_err(format!(
+            "resamples: {resamples} is out of range; give 0 to {most}"
+        )));
+    }
     let progress = arguments.progress()?;
     let learned = watched(
         py,
@@ -225,7 +236,13 @@ pub fn learn(
         progress.as_ref(),
         || 0.0,
         || {
-            let mut learned = corsair_arch::learn(&files, name)?;
+            let recording = Recording::read(&files)?;
+            let options = LearnOptions {
+                resamples: resamples.unwrap_or_else(|| recording.usual_resamples()),
+                seed: config.seed,
+                ..LearnOptions::default()
+            };
+            let mut learned = recording.learn(name, &options)?;
             let shown: Vec<String> = files
                 .iter()
                 .map(|file| file.display().to_string())

@@ -156,7 +156,7 @@ def test_what_is_learned_is_what_the_command_learns(queue, tmp_path, command):
     traced = corsair.run(queue, duration=60, out=tmp_path, interval=0)
     (traces,) = [file for file in traced.files if file.endswith(".otlp.jsonl")]
     theirs = json.loads(command("learn", traces, "--format", "json", "--resamples", "0"))
-    ours = corsair.learn(traces)
+    ours = corsair.learn(traces, resamples=0)
     assert ours.found == {key: value for key, value in theirs.items() if key != "definition"}
     assert ours.architecture == Architecture.from_json(json.dumps(theirs["definition"]))
     p99 = [row for row in ours.requests if row["part"] == 0.99][0]
@@ -165,6 +165,20 @@ def test_what_is_learned_is_what_the_command_learns(queue, tmp_path, command):
     # The learned architecture can be changed like any other.
     ours.architecture["station"].count = 2
     assert corsair.run(ours.architecture, duration=1).summary["requests"] > 10
+
+
+def test_learned_numbers_have_the_intervals_of_the_command(queue, tmp_path, command):
+    traced = corsair.run(queue, duration=20, out=tmp_path, interval=0)
+    (traces,) = [file for file in traced.files if file.endswith(".otlp.jsonl")]
+    for flags, arguments in [([], {}), (["--resamples", "7", "--seed", "3"], {"resamples": 7, "seed": 3})]:
+        theirs = json.loads(command("learn", traces, "--format", "json", *flags))
+        ours = corsair.learn(traces, **arguments)
+        assert ours.found["numbers"] == theirs["numbers"] and len(ours.numbers) > 0
+        assert all(low <= high for low, high in zip(ours.numbers["least"], ours.numbers["most"]))
+    assert len(corsair.learn(traces, resamples=0).numbers) == 0
+    for resamples, error in [(1001, ValueError), (-1, ValueError), ("7", TypeError), (True, ValueError)]:
+        with pytest.raises(error, match="resamples"):
+            corsair.learn(traces, resamples=resamples)
 
 
 def test_traces_that_teach_nothing_are_reported(tmp_path):

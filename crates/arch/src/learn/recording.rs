@@ -25,6 +25,9 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// The maximum number of resampled recordings.
+    pub const MOST_RESAMPLES: usize = 1_000;
+
     /// Reads files of traces: OTLP/JSON, Zipkin or Jaeger.
     ///
     /// # Errors
@@ -51,6 +54,12 @@ impl Recording {
         let before = self.spans.spans.len();
         self.spans.read_bytes(text).map_err(|wrong| wrong.what)?;
         Ok(self.spans.spans.len() - before)
+    }
+
+    /// Returns the usual number of resampled recordings: 20, or none for more than 200,000 spans, because a definition is
+    /// learned from each.
+    pub fn usual_resamples(&self) -> usize {
+        if self.spans() > 200_000 { 0 } else { 20 }
     }
 
     /// Returns the number of spans.

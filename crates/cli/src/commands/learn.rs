@@ -17,18 +17,13 @@ use crate::text;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Config;
-use corsair_arch::{LearnOptions, LearnReport};
+use corsair_arch::{LearnOptions, LearnReport, Recording};
 use corsair_observe::Replacement;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The number of resampled recordings if the flag is absent. `MOST_SPANS` is the number of spans above which the
-/// default is 0.
-const RESAMPLES: usize = 20;
-const MOST_RESAMPLED: usize = 200_000;
 
 /// The flags of `corsair learn`.
 #[derive(Debug, Args)]
@@ -123,12 +118,7 @@ pub fn run(args: &LearnArgs) -> Result<()> {
     let options = LearnOptions {
         sampled: args.sampled,
         holdout: args.holdout,
-        resamples: args
-            .resamples
-            .unwrap_or(match recording.spans() > MOST_RESAMPLED {
-                true => 0,
-                false => RESAMPLES,
-            }),
+        resamples: (args.resamples).unwrap_or_else(|| recording.usual_resamples()),
         seed: args.seed,
     };
     let bar = Bar::begin(&console, Measure::Clock);
@@ -192,11 +182,9 @@ fn check(args: &LearnArgs) -> Result<()> {
             "this build has no OTLP receiver; run `cargo run --features otlp -- learn --listen :4318`"
         );
     }
-    if args.resamples.is_some_and(|resamples| resamples > 1_000) {
-        bail!(
-            "--resamples: {} is out of range; give 0 to 1000",
-            args.resamples.unwrap_or_default()
-        );
+    let most = Recording::MOST_RESAMPLES;
+    if let Some(resamples) = args.resamples.filter(|&resamples| resamples > most) {
+        bail!("--resamples: {resamples} is out of range; give 0 to {most}");
     }
     for (flag, value) in [("--per-kind", args.per_kind), ("--limit", args.limit)] {
         if !(1..=10_000_000).contains(&value) {

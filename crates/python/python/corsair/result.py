@@ -312,6 +312,12 @@ class Learned:
         """All other results, with the names of the command's `--format json`."""
 
     @property
+    def numbers(self) -> Table:
+        """The numbers of the architecture with their 95 % intervals; empty without resampled recordings."""
+        keys = ["name", "value", "least", "most"]
+        return Table({key: [row[key] for row in self.found["numbers"]] for key in keys})
+
+    @property
     def remarks(self) -> list[str]:
         """Sentences about facts that the traces do not contain."""
         remarks: list[str] = self.found["remarks"]
