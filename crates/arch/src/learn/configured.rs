@@ -119,7 +119,7 @@ fn take(learned: &mut Definition, configured: &CheckedDefinition) -> Vec<Vec<Str
     let mut taken = Vec::new();
     for service in &mut learned.services {
         let mut others = configured.written().services.iter();
-        let Some(other) = others.find(|one| one.name == service.name && one.regions > 0) else {
+        let Some(other) = others.find(|one| one.name == service.name) else {
             continue;
         };
         if service.regions > 0 {

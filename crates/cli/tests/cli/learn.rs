@@ -57,9 +57,9 @@ fn recorded(terminal: &Terminal) -> &'static str {
 fn on_machines(machines: &str, db: &str, web: &str) -> String {
     format!(
         r#"{{"arch": "shop", "machines": {machines}, "services": [
-        {{"name": "db", "package": "service", "regions": 1, "machine": "{db}"}},
-        {{"name": "web", "package": "service", "regions": 1, "machine": "{web}"}},
-        {{"name": "mail", "package": "service", "regions": 1, "machine": "{web}"}}]}}"#
+        {{"name": "db", "package": "service", "machine": "{db}"}},
+        {{"name": "web", "package": "service", "machine": "{web}"}},
+        {{"name": "mail", "package": "service", "machine": "{web}"}}]}}"#
     )
 }
 
@@ -123,7 +123,7 @@ fn machines_that_do_not_fit_are_refused_in_a_sentence() {
         ),
         (
             r#"{"arch": "x", "machines": {"db": {"processors": 2}},
-            "services": [{"name": "web", "package": "service", "regions": 1, "machine": "db"}]}"#
+            "services": [{"name": "web", "package": "service", "machine": "db"}]}"#
                 .to_owned(),
             "--with rack.json does not fit the traces: machine 'db' has the name of a service; rename one of them",
         ),
