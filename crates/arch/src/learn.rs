@@ -2,7 +2,8 @@
 //! load.
 //!
 //! Spans are read from files ([`read`]) and joined to invocations: a request to an instance, and the
-//! calls that the instance made while it handled the request ([`invocation`]). The invocations of an
+//! calls that the instance made while it handled the request ([`invocation`]). Requests that waited
+//! before the server's span get the time of their arrival ([`waits`]). The invocations of an
 //! endpoint determine its script ([`script`]): which calls are sequential and which are parallel, the
 //! probability of each call, and the work between calls ([`fit`]). The invocations of an instance
 //! determine how many requests it handles at once ([`slots`]), or how many processors they share
@@ -31,6 +32,7 @@ mod sampled;
 mod script;
 mod slots;
 mod traced_names;
+mod waits;
 
 pub use configured::ConfiguredError;
 pub use judge::{Quantile, Resemblance};

@@ -13,6 +13,7 @@ use super::sampled;
 use super::script::{self, Measured};
 use super::slots::{self, Visit};
 use super::traced_names::TracedNames;
+use super::waits;
 use crate::definition::{
     Definition, EndpointDefinition, EntryLoad, PlacesDefinition, ServiceDefinition,
 };
@@ -38,7 +39,9 @@ pub(super) fn describe(
     sampled: f64,
 ) -> LearnedDefinition {
     let names = TracedNames::new(known, &invocations.all);
-    let policies = policies::learn(invocations);
+    let waits = waits::find(invocations, sampled);
+    let mut policies = policies::learn(invocations);
+    policies.waited_inside.extend(&waits.waited);
     let invocations = &*invocations;
     let mut remarks = Vec::new();
     let mut services = Vec::new();
@@ -195,7 +198,9 @@ pub(super) fn describe(
             without_keys.join(", ")
         ));
     }
-    remarks.extend(policies.remarks(&|service| names.service(service).to_owned()));
+    let service = |service: u32| names.service(service).to_owned();
+    remarks.extend(waits.remarks(&service));
+    remarks.extend(policies.remarks(&service));
     LearnedDefinition {
         definition: Definition {
             arch: name.to_owned(),

@@ -25,6 +25,8 @@ pub(super) struct Invocation {
     /// The arrival, in nanoseconds.
     pub(super) begin: u64,
     pub(super) end: u64,
+    /// The time for which the request waited before the server's span began, in nanoseconds.
+    pub(super) waited: u64,
     pub(super) failed: bool,
     /// True if a rate limit refused the request.
     pub(super) refused: bool,
@@ -386,6 +388,7 @@ impl<'a> Joining<'a> {
             region: span.region,
             begin: span.begin,
             end: span.end,
+            waited: 0,
             failed: span.failed || span.refused,
             refused: span.refused,
             key: span.key,

@@ -91,6 +91,14 @@ pub(super) fn learn(invocations: &mut Invocations) -> Policies {
     policies
 }
 
+/// Returns the calls that waited for a connection of their callers within their spans.
+pub(super) fn waiting_inside(invocations: &Invocations) -> FxHashSet<u32> {
+    let pools = pool::uses(invocations);
+    let pools = pools.values().filter_map(Uses::pool);
+    let inside = pools.filter(|pool| pool.is_inside);
+    inside.flat_map(|pool| pool.waited).collect()
+}
+
 impl Policies {
     /// Returns a remark for each pair of services with fewer retries than failures.
     pub(super) fn remarks(&self, name: &dyn Fn(u32) -> String) -> Vec<String> {

@@ -10,6 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The number of standard errors by which work must grow with the number of requests.
 const CLEAR: f64 = 5.0;
 
+/// The number of standard errors at which work seems to grow.
+const HINT: f64 = 3.0;
+
 /// The minimum number of pieces of work, and of those that begin while all processors are busy.
 const LEAST: usize = 500;
 const LEAST_SHARING: usize = 100;
@@ -154,6 +157,13 @@ pub(super) fn estimate(
             .map(|one| (one.number, Clock::new(&one.load, processors)))
             .collect(),
     })
+}
+
+/// True if work seems to take longer the more requests an instance works on.
+pub(super) fn seem_shared(invocations: &Invocations, mine: &[u32]) -> bool {
+    let instances = instances(invocations, mine, &FxHashSet::default());
+    let slowed = slope(&instances, f64::INFINITY, f64::INFINITY);
+    slowed.value > HINT * slowed.error
 }
 
 /// Returns the pieces of work of each instance.

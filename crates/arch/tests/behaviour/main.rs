@@ -8,6 +8,7 @@ mod faults;
 mod learn;
 mod learn_limits;
 mod learn_policies;
+mod learn_waits;
 mod live;
 mod load;
 mod machines;
