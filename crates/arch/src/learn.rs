@@ -7,12 +7,13 @@
 //! endpoint determine its script ([`script`]): which calls are sequential and which are parallel, the
 //! probability of each call, and the work between calls ([`fit`]). The invocations of an instance
 //! determine how many requests it handles at once ([`slots`]), or how many processors they share
-//! ([`processors`]). Requests without a caller determine
+//! ([`processors`]), and the pauses that repeat ([`pauses`]). Requests without a caller determine
 //! the load ([`arrivals`]). The definition is then run, and its response times are compared with the
 //! recorded ones ([`judge`]).
 
 mod arrivals;
 mod cache;
+mod clock;
 mod configured;
 mod define;
 mod fit;
@@ -21,6 +22,7 @@ mod judge;
 mod latency;
 mod metrics;
 mod names;
+mod pauses;
 mod policies;
 mod processors;
 mod rate_limit;

@@ -6,6 +6,7 @@ use super::invocation::{Invocation, Invocations};
 use super::judge::RecordedKind;
 use super::latency;
 use super::names::Names;
+use super::pauses::Pauses;
 use super::policies::{self, Unseen, UnseenPolicies};
 use super::processors;
 use super::rate_limit;
@@ -47,29 +48,40 @@ pub(super) fn describe(
     let mut services = Vec::new();
     let mut left_out = 0;
     let mut without_keys = Vec::new();
+    let mut waited = vec![0; invocations.all.len()];
+    let mut limits: BTreeMap<u32, Option<u32>> = BTreeMap::new();
+    for &(number, _) in &names.services {
+        let of = Requests::of(invocations, number, sampled);
+        let none = Pauses::default();
+        let limit = concurrency(invocations, &of.served, &mut waited, of.recorded, &none);
+        limits.insert(number, limit);
+    }
+    let pauses = Pauses::find(invocations, &waited, &policies);
     for (number, service) in &names.services {
-        let mine: Vec<u32> = (0..)
-            .zip(&invocations.all)
-            .filter(|(_, made)| made.service == *number)
-            .map(|(place, _)| place)
-            .collect();
-        let (refused, served): (Vec<u32>, Vec<u32>) = mine
-            .iter()
-            .partition(|&&made| invocations.all[made as usize].refused);
-        let mut waited = vec![0; invocations.all.len()];
-        let part = recorded_part(mine.iter().map(|&made| &invocations.all[made as usize]));
-        let mut concurrency = concurrency(invocations, &served, &mut waited, sampled * part);
+        let Requests {
+            mine,
+            refused,
+            served,
+            recorded,
+        } = Requests::of(invocations, *number, sampled);
         // Of sampled requests, too few are recorded at the same time.
-        let is_complete = sampled * part >= 1.0;
+        let is_complete = recorded >= 1.0;
+        let mut concurrency = limits[number];
+        if pauses.has(*number) {
+            mine.iter().for_each(|&made| waited[made as usize] = 0);
+            concurrency = self::concurrency(invocations, &served, &mut waited, recorded, &pauses);
+        }
+        let waited_before = &policies.waited_before;
         let sharing = is_complete
             .then(|| {
-                processors::estimate(invocations, &served, &policies.waited_before, concurrency)
+                processors::estimate(invocations, &served, waited_before, concurrency, &pauses)
             })
             .flatten();
         if sharing.is_some() {
             concurrency = None;
-            waited.fill(0);
+            mine.iter().for_each(|&made| waited[made as usize] = 0);
         }
+        remarks.extend(pauses.remark(*number, service));
         let rate_limit = is_complete
             .then(|| rate_limit::estimate(invocations, &mine))
             .flatten();
@@ -92,9 +104,10 @@ pub(super) fn describe(
             .filter(|((by, _), _)| by == number)
             .map(|((_, to), policy)| (names.service(*to).to_owned(), policy.clone()))
             .collect();
-        let mut travel_times = latency::travel_times(invocations, &mine, &policies);
+        let mut travel_times = latency::travel_times(invocations, &mine, &policies, &pauses);
         definition.latency = latency::fitted(&mut travel_times);
         definition.rate_limit = rate_limit;
+        definition.faults = pauses.fault(*number).into_iter().collect();
         let answered = if rate_limit.is_some() { &served } else { &mine };
         definition.error_rate = error_rate(invocations, answered);
         for (operation, endpoint) in &names.endpoints[number] {
@@ -108,6 +121,7 @@ pub(super) fn describe(
                     invocations,
                     waited: &waited,
                     sharing: sharing.as_ref(),
+                    pauses: &pauses,
                     waited_before: &policies.waited_before,
                 },
                 &of,
@@ -129,7 +143,7 @@ pub(super) fn describe(
             definition.endpoints.push(EndpointDefinition {
                 name: endpoint.clone(),
                 priority: None,
-                latency: latency::of_endpoint(invocations, &of, &travel_times, &policies),
+                latency: latency::of_endpoint(invocations, &of, &travel_times, &policies, &pauses),
                 steps,
             });
         }
@@ -229,6 +243,35 @@ pub(super) fn describe(
     }
 }
 
+/// The requests to a service: all, the refused ones and the others.
+struct Requests {
+    mine: Vec<u32>,
+    refused: Vec<u32>,
+    served: Vec<u32>,
+    /// The recorded share.
+    recorded: f64,
+}
+
+impl Requests {
+    fn of(invocations: &Invocations, service: u32, sampled: f64) -> Requests {
+        let mine: Vec<u32> = (0..)
+            .zip(&invocations.all)
+            .filter(|(_, made)| made.service == service)
+            .map(|(place, _)| place)
+            .collect();
+        let (refused, served): (Vec<u32>, Vec<u32>) = mine
+            .iter()
+            .partition(|&&made| invocations.all[made as usize].refused);
+        let part = recorded_part(mine.iter().map(|&made| &invocations.all[made as usize]));
+        Requests {
+            mine,
+            refused,
+            served,
+            recorded: sampled * part,
+        }
+    }
+}
+
 /// Returns the requests per second at each service in a recording of this length.
 fn visited(
     names: &TracedNames,
@@ -274,6 +317,7 @@ fn concurrency(
     mine: &[u32],
     waited: &mut [u64],
     sampled: f64,
+    pauses: &Pauses,
 ) -> Option<u32> {
     let mut instances: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &made in mine {
@@ -290,7 +334,8 @@ fn concurrency(
                 let about = &invocations.all[made as usize];
                 (about.begin, about.end, made)
             });
-            made.iter().map(|&made| visit(invocations, made)).collect()
+            let visits = made.iter().map(|&made| visit(invocations, made, pauses));
+            visits.collect()
         })
         .collect();
     if sampled < 1.0 {
@@ -311,14 +356,18 @@ fn concurrency(
     Some(slots)
 }
 
-fn visit(invocations: &Invocations, made: u32) -> Visit {
+/// Returns the times of a request by the clock that stands still in pauses.
+fn visit(invocations: &Invocations, made: u32, pauses: &Pauses) -> Visit {
     let about = &invocations.all[made as usize];
     let called = invocations.calls(made).map(|call| call.seen().0);
     let first = called.min().unwrap_or(about.end);
+    let clock = pauses.clock(about.service, about.instance);
+    let at = |time: u64| clock.map_or(time, |clock| clock.at(time));
+    let begin = at(about.begin);
     Visit {
-        begin: about.begin,
-        end: about.end,
-        first: first.saturating_sub(about.begin),
+        begin,
+        end: at(about.end),
+        first: at(first).saturating_sub(begin),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The latencies of requests and answers, from the spans of clients and servers.
 
 use super::fit;
-use super::invocation::Invocations;
+use super::invocation::{Invocation, Invocations};
+use super::pauses::Pauses;
 use super::policies::Policies;
 use crate::Distribution;
 
@@ -16,8 +17,9 @@ pub(super) fn of_endpoint(
     of: &[u32],
     all: &[u64],
     policies: &Policies,
+    pauses: &Pauses,
 ) -> Option<Distribution> {
-    let mut times = travel_times(invocations, of, policies);
+    let mut times = travel_times(invocations, of, policies, pauses);
     let (least, far) = OWN_LATENCY;
     if times.is_empty() && !all.is_empty() {
         // The clients of an endpoint without samples are outside, so the recorded times include the travel time.
@@ -44,6 +46,7 @@ pub(super) fn travel_times(
     invocations: &Invocations,
     mine: &[u32],
     policies: &Policies,
+    pauses: &Pauses,
 ) -> Vec<u64> {
     let (mut one_way, mut halves) = (Vec::new(), Vec::new());
     let mut backwards = 0;
@@ -53,6 +56,9 @@ pub(super) fn travel_times(
         let Some((sent, received)) = about.client.filter(|_| !is_other) else {
             continue;
         };
+        if is_paused(invocations, about, pauses) {
+            continue;
+        }
         if about.one_way {
             one_way.extend(about.begin.checked_sub(sent));
             continue;
@@ -72,6 +78,17 @@ pub(super) fn travel_times(
     } else {
         one_way
     }
+}
+
+/// True if the server pauses while the request travels, or its client while the answer travels.
+fn is_paused(invocations: &Invocations, about: &Invocation, pauses: &Pauses) -> bool {
+    let (sent, received) = about.seen();
+    let caller = about.caller.map(|caller| &invocations.all[caller as usize]);
+    let is_between = |of: &Invocation, from: u64, to: u64| {
+        pauses.is_between(of.service, of.instance, from.min(to), to)
+    };
+    is_between(about, sent, about.begin)
+        || caller.is_some_and(|caller| is_between(caller, about.end, received))
 }
 
 /// Sorts these times, and returns their distribution.

@@ -4,12 +4,15 @@
 
 mod attempts;
 mod balance;
+mod connect;
 mod pool;
 
+use super::fit::span;
 use super::invocation::Invocations;
 use crate::definition::{CallPolicy, Connections};
 use attempts::{Evidence, Rules};
-use pool::Uses;
+use connect::Opening;
+use pool::{Pool, Uses};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,6 +31,8 @@ pub(super) struct Policies {
     pub(super) unseen: Vec<Unseen>,
     /// The pairs of services with the share of failures that were retried, if it is not all.
     pub(super) budgets: Vec<(Pair, f64)>,
+    /// The pairs of services with a time in nanoseconds to open a connection, but no known number of connections.
+    pub(super) unlimited: Vec<(Pair, u64)>,
 }
 
 /// The observations that bound the policies that the traces do not show, for calls between two services.
@@ -60,12 +65,18 @@ pub(super) fn learn(invocations: &mut Invocations) -> Policies {
             .retried()
             .filter(|share| *share < 0.9 && policy.retries.is_some());
         policies.budgets.extend(retried.map(|share| (*pair, share)));
-        let pool = uses.get(pair).and_then(Uses::pool);
+        let (pool, opening) = uses.get(pair).map_or((None, None), pool_and_opening);
+        if let Some(opening) = &opening {
+            policies.waited_inside.extend(&opening.calls);
+            if pool.is_none() {
+                policies.unlimited.push((*pair, opening.nanos));
+            }
+        }
         if let Some(pool) = pool {
             policy.connections = Some(Connections {
                 most: pool.most.into(),
                 waiting: None,
-                connect: None,
+                connect: opening.map(|opening| span(opening.nanos)),
             });
             match pool.is_inside {
                 true => policies.waited_inside.extend(pool.waited),
@@ -94,13 +105,27 @@ pub(super) fn learn(invocations: &mut Invocations) -> Policies {
 /// Returns the calls that waited for a connection of their callers within their spans.
 pub(super) fn waiting_inside(invocations: &Invocations) -> FxHashSet<u32> {
     let pools = pool::uses(invocations);
-    let pools = pools.values().filter_map(Uses::pool);
+    let pools = pools.values().filter_map(|uses| pool_and_opening(uses).0);
     let inside = pools.filter(|pool| pool.is_inside);
     inside.flat_map(|pool| pool.waited).collect()
 }
 
+/// Finds the number of connections, and the time to open one.
+fn pool_and_opening(uses: &Uses) -> (Option<Pool>, Option<Opening>) {
+    let opening = connect::find(uses, None);
+    let opened = opening.as_ref().map_or(&[][..], |opening| &opening.calls);
+    match uses.pool(opened) {
+        None => (None, opening),
+        Some(pool) => {
+            let opening = connect::find(uses, Some(&pool));
+            (Some(pool), opening)
+        }
+    }
+}
+
 impl Policies {
-    /// Returns a remark for each pair of services with fewer retries than failures.
+    /// Returns a remark for each pair of services with fewer retries than failures, or with connections without a known
+    /// maximum.
     pub(super) fn remarks(&self, name: &dyn Fn(u32) -> String) -> Vec<String> {
         let remark = |((by, to), share): &(Pair, f64)| {
             format!(
@@ -111,7 +136,17 @@ impl Policies {
                 name(*to)
             )
         };
-        self.budgets.iter().map(remark).collect()
+        let opening = |((by, to), nanos): &(Pair, u64)| {
+            format!(
+                "calls of {} to {} take {:.1} ms longer when they need a new connection: a definition states this only \
+                 with the number of connections, and it has an effect only at a start and after time-outs; set connections",
+                name(*by),
+                name(*to),
+                *nanos as f64 / 1e6
+            )
+        };
+        let opening = self.unlimited.iter().map(opening);
+        self.budgets.iter().map(remark).chain(opening).collect()
     }
 }
 

@@ -4,7 +4,9 @@
 //! `min(1, c / n)`. For the true value of `c`, the work that a request receives does not depend on the number of
 //! requests that it meets. Without sharing, this holds for the recorded times themselves.
 
+use super::clock::Clock;
 use super::invocation::Invocations;
+use super::pauses::Pauses;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The number of standard errors by which work must grow with the number of requests.
@@ -61,41 +63,10 @@ impl Sharing {
     }
 }
 
-/// A clock that advances by the work that each request at an instance receives.
-#[derive(Debug)]
-pub(super) struct Clock {
-    /// The first time. Readings are relative to it, because a float has too few digits for nanoseconds since 1970.
-    first: u64,
-    /// Times with the reading of the clock, and the speed from then on.
-    points: Vec<(u64, f64, f64)>,
-}
-
-impl Clock {
-    fn new(load: &Load, processors: f64) -> Clock {
-        let first = load.first().map_or(0, |&(at, _)| at);
-        let (mut reading, mut speed, mut last) = (0.0, 1.0, first);
-        let points = load.iter().map(|&(at, busy)| {
-            reading += (at - last) as f64 * speed;
-            speed = (processors / f64::from(busy.max(1))).min(1.0);
-            last = at;
-            (at, reading, speed)
-        });
-        Clock {
-            first,
-            points: points.collect(),
-        }
-    }
-
-    /// Returns the reading at a time.
-    pub(super) fn at(&self, time: u64) -> u64 {
-        let next = self.points.partition_point(|&(at, ..)| at <= time);
-        match next.checked_sub(1).map(|last| self.points[last]) {
-            Some((at, reading, speed)) => {
-                self.first + (reading + (time - at) as f64 * speed) as u64
-            }
-            None => time,
-        }
-    }
+/// Returns the clock that advances by the work that each request at an instance receives.
+fn clock(load: &Load, processors: f64) -> Clock {
+    let speed = |busy: u32| (processors / f64::from(busy.max(1))).min(1.0);
+    Clock::new(load.iter().map(|&(at, busy)| (at, speed(busy))))
 }
 
 /// The pieces of work at one instance.
@@ -107,14 +78,16 @@ struct Instance {
 }
 
 /// Estimates the processors of a service from its invocations; `None` if no sharing is visible. Before some calls, their
-/// callers waited for a connection. A number of slots may explain the recorded times, too.
+/// callers waited for a connection. A number of slots may explain the recorded times, too. Times are those of the clocks
+/// that stand still in pauses.
 pub(super) fn estimate(
     invocations: &Invocations,
     mine: &[u32],
     waited_before: &FxHashSet<u32>,
     slots: Option<u32>,
+    pauses: &Pauses,
 ) -> Option<Sharing> {
-    let instances = instances(invocations, mine, waited_before);
+    let instances = instances(invocations, mine, waited_before, pauses);
     let count: usize = instances.iter().map(|one| one.pieces.len()).sum();
     if count < LEAST {
         return None;
@@ -154,7 +127,7 @@ pub(super) fn estimate(
         processors,
         clocks: instances
             .iter()
-            .map(|one| (one.number, Clock::new(&one.load, processors)))
+            .map(|one| (one.number, clock(&one.load, processors)))
             .collect(),
     })
 }
@@ -171,6 +144,7 @@ fn instances(
     invocations: &Invocations,
     mine: &[u32],
     waited_before: &FxHashSet<u32>,
+    pauses: &Pauses,
 ) -> Vec<Instance> {
     let mut by_instance: FxHashMap<u32, Instance> = FxHashMap::default();
     let mut groups: FxHashMap<(u32, u32, u64), u32> = FxHashMap::default();
@@ -189,7 +163,10 @@ fn instances(
         of.number = about.instance;
         let interval = (about.begin - first) / width;
         let mut part = 0;
+        let clock = pauses.clock(about.service, about.instance);
+        let at = |time: u64| clock.map_or(time, |clock| clock.at(time));
         let mut add = |begin: u64, end: u64| {
+            let (begin, end) = (at(begin), at(end));
             let next = groups.len() as u32;
             let group = *groups
                 .entry((about.operation, part, interval))
@@ -266,7 +243,7 @@ struct Slope {
 fn slope(instances: &[Instance], processors: f64, most: f64) -> Slope {
     let mut pieces: Vec<(u32, f64, f64)> = Vec::new();
     for instance in instances {
-        let clock = Clock::new(&instance.load, processors);
+        let clock = clock(&instance.load, processors);
         let met = instance.pieces.iter().filter(|piece| piece.met <= most);
         pieces.extend(met.map(|piece| {
             let work = clock.at(piece.end) - clock.at(piece.begin);

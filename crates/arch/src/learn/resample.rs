@@ -92,7 +92,7 @@ pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Lear
     numbers(learned).into_iter().filter_map(interval).collect()
 }
 
-/// Returns the numbers of a definition that determine its behaviour: rates, slots, work and failures.
+/// Returns the numbers of a definition that determine its behaviour: rates, slots, pauses, work and failures.
 fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
     let mut numbers = BTreeMap::new();
     for (entry, load) in &definition.load {
@@ -111,6 +111,16 @@ fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
         }
         if let Some(processors) = service.processors {
             numbers.insert(format!("{} processors", service.name), processors);
+        }
+        for fault in &service.faults {
+            let lasting = fault.lasting.map(|lasting| ("pause", lasting, 1.0));
+            // The time between two pauses of an instance.
+            let part = fault.share.unwrap_or(1.0) * fault.probability.unwrap_or(1.0);
+            let every = fault.every.map(|every| ("pause every", every, part));
+            for (what, time, part) in lasting.into_iter().chain(every) {
+                let name = format!("{} {what}", service.name);
+                numbers.insert(name, time.nanos() as f64 / 1e9 / part);
+            }
         }
         if let Some(limit) = service.rate_limit {
             numbers.insert(format!("{} rate_limit", service.name), limit.rate);
@@ -156,6 +166,13 @@ fn policy_numbers(pair: &str, policy: &CallPolicy, numbers: &mut BTreeMap<String
         (
             "connections",
             policy.connections.map(|pool| pool.most as f64),
+        ),
+        (
+            "connect",
+            policy
+                .connections
+                .and_then(|pool| pool.connect)
+                .map(seconds),
         ),
     ];
     for (what, value) in values {

@@ -9,6 +9,7 @@ mod tree;
 mod write;
 
 use super::invocation::{Invocation, Invocations};
+use super::pauses::Pauses;
 use super::processors::Sharing;
 use crate::definition::StepDefinition;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -46,6 +47,7 @@ pub(super) struct Measured<'a> {
     pub(super) waited: &'a [u64],
     /// The processors that the work shares, if it shares some.
     pub(super) sharing: Option<&'a Sharing>,
+    pub(super) pauses: &'a Pauses,
     /// The calls before which their callers waited for a connection.
     pub(super) waited_before: &'a FxHashSet<u32>,
 }
@@ -181,18 +183,23 @@ pub(super) fn learn(measured: &Measured, mine: &[u32], name: &dyn Fn(Target) -> 
     let mut first = 0;
     for (&invocation, &end) in good.iter().zip(&ends) {
         let about = &invocations.all[invocation as usize];
+        // Pauses are no work.
+        let clock = measured.pauses.clock(about.service, about.instance);
+        let running = |time: u64| clock.map_or(time, |clock| clock.at(time));
         // Where processors are shared, time is the work that each request receives.
         let clock = measured
             .sharing
             .and_then(|sharing| sharing.clock(about.instance));
-        let at = |time: u64| clock.map_or(time, |clock| clock.at(time));
+        let received = |time: u64| clock.map_or(time, |clock| clock.at(time));
+        let at = |time: u64| received(running(time));
         for &(call, from, to, is_late) in &made[first..end] {
             let (from, to) = (at(from), at(to));
             times[call] = Some(CallTimes { from, to, is_late });
         }
-        let begin = about.begin + measured.waited[invocation as usize];
+        let begin = running(about.begin) + measured.waited[invocation as usize];
+        let begin = begin.min(running(about.end.max(about.begin)));
         let until = (!about.one_way).then_some(at(about.end));
-        series.measure(&times, at(begin.min(about.end.max(about.begin))), until);
+        series.measure(&times, received(begin), until);
         for &(call, ..) in &made[first..end] {
             times[call] = None;
         }

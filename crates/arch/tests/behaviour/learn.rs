@@ -92,7 +92,13 @@ fn graph(learned: &corsair_arch::Definition) -> Value {
                 .map(|endpoint| json!([endpoint.name, calls(&endpoint.steps)]))
                 .collect();
             endpoints.sort_by_key(Value::to_string);
-            json!([service.name, service.count, service.concurrency, endpoints])
+            json!([
+                service.name,
+                service.count,
+                service.concurrency,
+                service.faults,
+                endpoints
+            ])
         })
         .collect();
     services.sort_by_key(Value::to_string);

@@ -42,7 +42,10 @@ fn learned_from(definition: &str, seconds: u64, change: impl Fn(&mut Value, bool
         changed.push_str(&format!("{line}\n"));
     }
     std::fs::write(&file, changed).unwrap();
-    learn(&[file], "x").unwrap()
+    let found = learn(&[file], "x").unwrap();
+    let mut services = found.definition.services.iter();
+    assert!(services.all(|service| service.faults.is_empty()));
+    found
 }
 
 fn service<'a>(learned: &'a LearnReport, name: &str) -> &'a ServiceDefinition {

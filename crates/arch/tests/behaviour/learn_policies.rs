@@ -36,7 +36,10 @@ fn learned_from(file: &Path) -> LearnReport {
         resamples: 10,
         ..LearnOptions::default()
     };
-    learn_with(&[file.to_owned()], "x", &options).unwrap()
+    let found = learn_with(&[file.to_owned()], "x", &options).unwrap();
+    let mut services = found.definition.services.iter();
+    assert!(services.all(|service| service.faults.is_empty()));
+    found
 }
 
 fn learned(definition: &str) -> LearnReport {
@@ -204,6 +207,7 @@ fn connections_are_counted_where_calls_wait_for_them() {
             .replace("\"rate\": 100", "\"rate\": 400"),
     );
     near(&found, "connections", 3.0, 0.0);
+    assert_eq!(policy(&found).connections.unwrap().connect, None);
     // The wait is not work.
     let web = found
         .numbers
@@ -252,6 +256,7 @@ fn connections_are_counted_where_clients_wait_within_their_spans() {
     std::fs::write(&file, waiting_inside()).unwrap();
     let found = learned_from(&file);
     near(&found, "connections", 3.0, 0.0);
+    assert_eq!(policy(&found).connections.unwrap().connect, None);
     // The wait is not latency.
     let db = found
         .definition
@@ -261,6 +266,49 @@ fn connections_are_counted_where_clients_wait_within_their_spans() {
         .unwrap();
     let latency = db.latency.as_ref().unwrap().sampler().median();
     assert!(latency < 200_000, "{latency}");
+}
+
+/// Four instances with connections of this policy, and a remark about connections if there is one.
+fn with_connections(policy: &str) -> (LearnReport, Option<String>) {
+    let definition = definition(policy, WORK, PAGE)
+        .replace("\"rate\": 100", "\"rate\": 1600")
+        .replace(
+            r#""web", "package": "service", "count": 1"#,
+            r#""web", "package": "service", "count": 4"#,
+        );
+    let directory = tempfile::tempdir().unwrap();
+    let found = learned_from(&recorded(&definition, directory.path(), 10, 0));
+    let mut remarks = found.remarks.iter();
+    let remark = remarks.find(|remark| remark.contains("a new connection"));
+    let remark = remark.cloned();
+    (found, remark)
+}
+
+// Guarantee: arch-18.
+#[test]
+fn the_time_to_open_a_connection_is_learned_with_the_number_of_connections() {
+    let (found, remark) = with_connections(r#"{"connections": {"most": 3, "connect": "10ms"}}"#);
+    let connections = policy(&found).connections.unwrap();
+    assert_eq!(connections.most, 3);
+    let connect = connections.connect.unwrap();
+    assert!(
+        (connect.0.as_secs_f64() / 10e-3 - 1.0).abs() < 0.02,
+        "{connect:?}"
+    );
+    assert_eq!(remark, None);
+    // The service's latency does not include this time.
+    let mut services = found.definition.services.iter();
+    let db = services.find(|one| one.name == "db").unwrap();
+    assert_eq!(json!(db.latency), json!("100us"));
+}
+
+#[test]
+fn the_time_to_open_a_connection_is_reported_if_their_number_is_unknown() {
+    let (found, remark) = with_connections(r#"{"connections": {"most": 1000, "connect": "10ms"}}"#);
+    assert_eq!(policy(&found), CallPolicy::default());
+    assert!(remark.is_some_and(|remark| remark.contains("take 10.0 ms longer")));
+    let (_, remark) = with_connections("{}");
+    assert_eq!(remark, None);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod digests;
 mod faults;
 mod learn;
 mod learn_limits;
+mod learn_pauses;
 mod learn_policies;
 mod learn_waits;
 mod live;

@@ -7,7 +7,7 @@
 
 use crate::learn::invocation::Invocations;
 use crate::learn::slots::{self, Visit};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The minimum number of calls that waited, and of calls altogether.
 const LEAST_WAITING: usize = 20;
@@ -31,14 +31,14 @@ pub(super) struct Pool {
 /// A call of an instance to a service.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
-    call: u32,
+    pub(super) call: u32,
     caller: u32,
     /// The instance that was called.
     pub(super) instance: u32,
     pub(super) begin: u64,
     pub(super) end: u64,
     /// The arrival at the server.
-    arrival: u64,
+    pub(super) arrival: u64,
 }
 
 /// The calls of each instance to one service.
@@ -157,12 +157,13 @@ impl Uses {
         self.0.iter().map(of).max().unwrap_or(0)
     }
 
-    /// Estimates the number of connections; `None` if no limit is visible.
-    pub(super) fn pool(&self) -> Option<Pool> {
+    /// Estimates the number of connections; `None` if no limit is visible. The calls in `opening` did not wait for a
+    /// connection, but opened one.
+    pub(super) fn pool(&self, opening: &[u32]) -> Option<Pool> {
         if self.calls() < LEAST {
             return None;
         }
-        self.before_spans().or_else(|| self.inside_spans())
+        self.before_spans().or_else(|| self.inside_spans(opening))
     }
 
     fn before_spans(&self) -> Option<Pool> {
@@ -192,11 +193,15 @@ impl Uses {
         })
     }
 
-    fn inside_spans(&self) -> Option<Pool> {
+    fn inside_spans(&self, opening: &[u32]) -> Option<Pool> {
+        let opening: FxHashSet<u32> = opening.iter().copied().collect();
         let visit = |one: &Use| Visit {
             begin: one.begin,
             end: one.end,
-            first: one.arrival - one.begin,
+            first: match opening.contains(&one.call) {
+                true => 0,
+                false => one.arrival - one.begin,
+            },
         };
         let visits: Vec<Vec<Visit>> = self
             .0
