@@ -134,7 +134,7 @@ pub(super) fn estimate(
 
 /// True if work seems to take longer the more requests an instance works on.
 pub(super) fn seem_shared(invocations: &Invocations, mine: &[u32]) -> bool {
-    let instances = instances(invocations, mine, &FxHashSet::default());
+    let instances = instances(invocations, mine, &FxHashSet::default(), &Pauses::default());
     let slowed = slope(&instances, f64::INFINITY, f64::INFINITY);
     slowed.value > HINT * slowed.error
 }

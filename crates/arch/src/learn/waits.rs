@@ -9,6 +9,7 @@
 
 use super::fit::quantile;
 use super::invocation::{Invocation, Invocations};
+use super::pauses::Pauses;
 use super::policies;
 use super::processors;
 use super::slots::{self, Visit};
@@ -203,8 +204,9 @@ fn decide(
         waited.extend(arrive(invocations, requests, is_late));
     }
     // Requests wait for a processor if they meet as many others as there are processors.
+    let none = FxHashSet::default();
     let is_shared = || {
-        let sharing = processors::estimate(invocations, &mine, &FxHashSet::default(), None);
+        let sharing = processors::estimate(invocations, &mine, &none, None, &Pauses::default());
         sharing.is_some_and(|found| (found.processors / most as f64 - 1.0).abs() < NEAR)
     };
     let is_explained = is_queue && has_slots(invocations, instances) || seem_shared && is_shared();
