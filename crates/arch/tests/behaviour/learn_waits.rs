@@ -267,6 +267,7 @@ fn slots_are_learned_from_requests_that_wait_before_their_spans() {
 
 // Guarantee: arch-18.
 #[test]
+#[ignore = "takes many seconds; ci/gate.sh runs it"]
 fn a_processor_is_learned_from_requests_that_wait_for_it_before_their_spans() {
     // The simulated processor is shared evenly, which is the limit of short turns. Turns of 10 ms are about as long as the
     // work, so that the true 99th percentile is lower.
@@ -324,6 +325,7 @@ fn of_two_instances(names: impl Fn(usize) -> usize) -> Vec<Request> {
 }
 
 #[test]
+#[ignore = "takes many seconds; ci/gate.sh runs it"]
 fn each_instance_has_its_queue() {
     let found = learned(&of_two_instances(|instance| instance), |_| 0);
     let limits = (db(&found).count, db(&found).concurrency);
@@ -332,6 +334,7 @@ fn each_instance_has_its_queue() {
 }
 
 #[test]
+#[ignore = "takes many seconds; ci/gate.sh runs it"]
 fn queues_of_instances_that_no_span_names_are_named_and_not_learned() {
     let found = learned(&of_two_instances(|_| 90), |_| 0);
     let limits = (db(&found).concurrency, db(&found).processors);
@@ -351,6 +354,7 @@ fn in_flight(at: &[f64], lasted: f64) -> Vec<usize> {
 }
 
 #[test]
+#[ignore = "takes many seconds; ci/gate.sh runs it"]
 fn delays_that_are_no_queue_stay_latency() {
     let order = Order::Unlimited;
     let count = RECORDED;
@@ -448,6 +452,7 @@ fn delays_that_are_no_queue_stay_latency() {
 
 // Guarantee: arch-18.
 #[test]
+#[ignore = "takes many seconds; ci/gate.sh runs it"]
 fn of_sampled_traces_the_queue_is_named_and_not_learned() {
     for (order, is_named) in [(Order::Slots(1), true), (Order::Unlimited, false)] {
         let (all, mut draw) = (requests(order, 0.3, 10 * RECORDED), Draw(Random::new(3)));
