@@ -1,11 +1,11 @@
-//! Finds repeated pauses of instances, for example those of a garbage collector.
+//! Finds repeated pauses of instances, for example for the collection of garbage.
 //!
 //! A pause is a silence of an instance that its open work does not explain ([`silence`]). Long silences by chance come at
 //! random times, so silences that come with a period ([`rhythm`]) are pauses. The most surprising silences are considered:
 //! as many of them as are best explained by a period. Without a period, there must be several silences of a similar length,
 //! of which each is improbable among all.
 //!
-//! The time of a pause is no work. So the times of an instance with pauses are converted by a clock that stands still
+//! A pause is not counted as work: the times of an instance with pauses are converted by a clock that stands still
 //! during its pauses, before work, slots and processors are learned.
 //!
 //! While an instance is paused, its callers may wait for slots or connections, and then they are silent, too. So a service
