@@ -49,24 +49,23 @@ pub(super) fn describe(
     let mut left_out = 0;
     let mut without_keys = Vec::new();
     let mut waited = vec![0; invocations.all.len()];
-    let mut limits: BTreeMap<u32, Option<u32>> = BTreeMap::new();
-    for &(number, _) in &names.services {
+    let limits = names.services.iter().map(|&(number, _)| {
         let of = Requests::of(invocations, number, sampled);
         let none = Pauses::default();
         let limit = concurrency(invocations, &of.served, &mut waited, of.recorded, &none);
-        limits.insert(number, limit);
-    }
+        (of, limit)
+    });
+    let limits: Vec<(Requests, Option<u32>)> = limits.collect();
     let pauses = Pauses::find(invocations, &waited, &policies);
-    for (number, service) in &names.services {
+    for ((number, service), (requests, mut concurrency)) in names.services.iter().zip(limits) {
         let Requests {
             mine,
             refused,
             served,
             recorded,
-        } = Requests::of(invocations, *number, sampled);
+        } = requests;
         // Of sampled requests, too few are recorded at the same time.
         let is_complete = recorded >= 1.0;
-        let mut concurrency = limits[number];
         if pauses.has(*number) {
             mine.iter().for_each(|&made| waited[made as usize] = 0);
             concurrency = self::concurrency(invocations, &served, &mut waited, recorded, &pauses);

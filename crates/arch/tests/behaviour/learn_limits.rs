@@ -1,15 +1,12 @@
 //! Tests that shared processors, rate limits and caches of keys are learned back from the traces of known systems, and
 //! that learned definitions predict other loads and sizes.
 
-use crate::scene::{Ran, run, write_flows_of};
+use crate::scene::{p99, simulated, write_flows_of};
 use corsair::Random;
-use corsair_arch::{
-    LearnReport, Plan, Recording, Scale, ServiceDefinition, Topology, learn, read_text,
-};
+use corsair_arch::{LearnReport, Recording, ServiceDefinition, learn, read_text};
 use corsair_observe::FlowFormat;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
 
 /// A page that calls a database of this description at a rate.
 fn definition(database: &str, rate: f64) -> String {
@@ -51,21 +48,6 @@ fn learned_from(definition: &str, seconds: u64, change: impl Fn(&mut Value, bool
 fn service<'a>(learned: &'a LearnReport, name: &str) -> &'a ServiceDefinition {
     let mut services = learned.definition.services.iter();
     services.find(|one| one.name == name).unwrap()
-}
-
-fn simulated(text: &str, seconds: u64) -> Ran {
-    let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
-    let plan = Plan {
-        duration: Duration::from_secs(seconds),
-        drain: Duration::from_secs(5),
-        ..Plan::default()
-    };
-    run(topology, &plan)
-}
-
-fn p99(text: &str) -> f64 {
-    let ran = simulated(text, 300);
-    ran.entry().percentile(0.99).time.as_secs_f64()
 }
 
 // Guarantee: arch-18.

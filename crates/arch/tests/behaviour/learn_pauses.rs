@@ -1,16 +1,12 @@
 //! Tests that repeated pauses of instances are learned back from the traces of known systems, and that no pause is
 //! learned where none was.
 
-use crate::scene::{run, write_flows_of};
+use crate::scene::{p99, write_flows_of};
 use corsair::{Config, Random};
-use corsair_arch::{
-    Fault, FaultKind, LearnOptions, LearnReport, Plan, Scale, Topology, learn, learn_with,
-    read_text,
-};
+use corsair_arch::{Fault, FaultKind, LearnOptions, LearnReport, learn, learn_with, read_text};
 use corsair_observe::FlowFormat;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The work of the paused service without its pauses, in milliseconds.
 const WORK: f64 = 4.0;
@@ -72,20 +68,6 @@ fn number(learned: &LearnReport, name: &str) -> f64 {
     found.value
 }
 
-fn p99(text: &str, seconds: u64) -> f64 {
-    let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
-    let plan = Plan {
-        duration: Duration::from_secs(seconds),
-        drain: Duration::from_secs(5),
-        ..Plan::default()
-    };
-    run(topology, &plan)
-        .entry()
-        .percentile(0.99)
-        .time
-        .as_secs_f64()
-}
-
 fn millis(time: Option<corsair_arch::TimeSpan>) -> f64 {
     time.unwrap().0.as_secs_f64() * 1e3
 }
@@ -123,8 +105,8 @@ fn repeated_pauses_are_learned_and_are_not_work() {
             *rate *= 2.0;
         }
         let (learned, true_one) = (
-            p99(&other.to_text(), 300),
-            p99(&definition(count, PAUSES, EXPONENTIAL, 0.6), 300),
+            p99(&other.to_text()),
+            p99(&definition(count, PAUSES, EXPONENTIAL, 0.6)),
         );
         assert!(
             (learned / true_one - 1.0).abs() < 0.04,

@@ -83,6 +83,23 @@ pub fn run(topology: Topology, plan: &Plan) -> Ran {
     }
 }
 
+/// Runs the definition with this text for some seconds.
+pub fn simulated(text: &str, seconds: u64) -> Ran {
+    let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
+    let plan = Plan {
+        duration: Duration::from_secs(seconds),
+        drain: Duration::from_secs(5),
+        ..Plan::default()
+    };
+    run(topology, &plan)
+}
+
+/// Returns the 99th percentile of the response times of a definition in seconds.
+pub fn p99(text: &str) -> f64 {
+    let ran = simulated(text, 300);
+    ran.entry().percentile(0.99).time.as_secs_f64()
+}
+
 /// Runs services in one region, with the number of instances in the definition.
 pub fn run_services(services: &str, plan: &Plan) -> Ran {
     run(topology(services, Scale::default()), plan)

@@ -134,7 +134,7 @@ impl<P: PirateWatch> Watch for FsmWatch<P> {
     }
 
     fn ended(&self, at: Time, pirate: Addr) {
-        // Without edges there is no graph, and the test of the recorder would be made for each pirate.
+        // Only graphs need the ends. The constant saves a test of the recorder for each pirate.
         if P::EDGES {
             self.stages.0.recorder.done(at, pirate, Exit::Normal);
         }

@@ -10,8 +10,8 @@ const LEAST_SHARE: f64 = 0.6;
 /// The negative logarithm of the probability with which intervals by chance are multiples of some period.
 const CLEAR: f64 = 18.0;
 
-/// A period in nanoseconds, with the evidence for it: a negative logarithm of a probability, and the squared coefficient of
-/// variation of the intervals if there is no evidence.
+/// A period in nanoseconds, with the evidence for it: a negative logarithm of a probability, or 0 for the mean of irregular
+/// intervals, whose squared coefficient of variation is `variation`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rhythm {
     pub(super) period: f64,
