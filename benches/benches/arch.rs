@@ -1,19 +1,19 @@
 //! Benchmarks of architectures. The first one measures netflixoss under load: simulated messages per second of
 //! wall-clock time, on one worker, with and without flows (which a separate thread writes). The second one measures a
 //! chain of ten services with timeouts and retries. The third one measures a complete run of 6,000 instances, from the
-//! definition to the graph.
+//! definition to the graph. The last one learns a definition from the traces of that chain.
 //!
 //! The timed part is a complete run, including its output. At a scale of 10,000 %, eight of ten messages introduce
 //! instances to each other; at smaller scales, nearly all messages belong to the load.
 
 use corsair::{Config, Executor, Report};
-use corsair_arch::{KINDS, Plan, Scale, Topology, read, read_text, simulate};
+use corsair_arch::{KINDS, Plan, Scale, Topology, learn, read, read_text, simulate};
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 fn topology(percent: u32) -> Topology {
@@ -166,9 +166,41 @@ fn whole(c: &mut Criterion) {
     group.finish();
 }
 
+/// Learns from a file of 5,000 traces, each with 20 spans: reads them and estimates all parameters, without resampling.
+fn traces(c: &mut Criterion) {
+    let mut group = c.benchmark_group("arch-learn");
+    group.sampling_mode(SamplingMode::Flat);
+    let out = tempfile::tempdir().expect("a temporary directory");
+    let config = Config::default();
+    let mut settings = Settings::new("chain", Clock::Virtual(config.progress.clone()));
+    settings.kinds = KINDS;
+    settings.out = out.path().to_owned();
+    settings.flows = vec![FlowFormat::Otlp];
+    settings.times = true;
+    let observer = Observer::start(settings).expect("a directory to write to");
+    let duration = Duration::from_millis(100);
+    let plan = Plan {
+        duration,
+        chat: duration,
+        recorder: observer.recorder(),
+        ..Plan::default()
+    };
+    simulate(Executor::Virtual, &config, chain_of_ten(), &plan).expect("a run that completes");
+    let written = observer.finish().expect("files").files;
+    let files = written.into_iter().map(|file| file.path);
+    let is_traces = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let files: Vec<_> = files.filter(is_traces).collect();
+    let learned = || learn(&files, "chain").expect("traces of a chain");
+    let traces = learned().traces;
+    assert!(traces > 4_000, "{traces}");
+    group.throughput(Throughput::Elements(traces));
+    group.bench_function("otlp", |b| b.iter(learned));
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = corsair_benches::for_about!(10, Duration::from_secs(1));
-    targets = load, chain, whole
+    targets = load, chain, whole, traces
 }
 criterion_main!(benches);

@@ -91,7 +91,7 @@ impl Remote {
             reason: Some("the sending thread has panicked".to_owned()),
             sent: 0,
         });
-        debug_assert_eq!(sent.sent + sent.lost, all);
+        assert_eq!(sent.sent + sent.lost, all);
         (sent.lost > 0).then(|| Loss {
             system: self.system,
             lost: sent.lost,

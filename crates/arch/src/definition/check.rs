@@ -304,7 +304,7 @@ fn check_name(
             first: first + 1,
         });
     }
-    debug_assert!(names.len() == index);
+    assert!(names.len() == index);
     if ["eureka", "edda"].contains(&name) {
         return Err(Problem::Reserved(name.to_owned()));
     }

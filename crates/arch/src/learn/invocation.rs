@@ -291,7 +291,7 @@ impl Invocations {
         for caller in incomplete {
             self.all[caller as usize].incomplete = true;
         }
-        debug_assert!(first <= self.all.len());
+        assert!(first <= self.all.len());
     }
 
     fn index_calls(&mut self) {

@@ -12,7 +12,7 @@ mod zipkin;
 use super::names::Names;
 use crate::input_file::read_maybe_gzip;
 use item::Documents;
-use serde::de::DeserializeSeed;
+use serde::de::{DeserializeSeed, IgnoredAny};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
@@ -206,10 +206,13 @@ impl SpanSet {
     pub(super) fn read_bytes(&mut self, bytes: &[u8]) -> Result<(), WrongText> {
         // Some editors begin a file with a byte-order mark.
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let mut reader = serde_json::Deserializer::from_slice(text);
-        while reader.end().is_err() {
+        let mut start = 0;
+        while !text[start..].trim_ascii_start().is_empty() {
+            // A reader per document: the position of an error is counted from the start of its text.
+            let mut reader = serde_json::Deserializer::from_slice(&text[start..]);
             let read = Documents(self).deserialize(&mut reader);
-            read.map_err(|error| WrongText::new(&error))?;
+            read.map_err(|error| WrongText::new(&error).after(&text[..start]))?;
+            start += reader.into_iter::<IgnoredAny>().byte_offset();
         }
         Ok(())
     }
@@ -267,6 +270,12 @@ impl WrongText {
             line: error.line(),
             what,
         }
+    }
+
+    /// The fault, with the lines of the text before the one that was read.
+    fn after(mut self, before: &[u8]) -> WrongText {
+        self.line += before.iter().filter(|&&byte| byte == b'\n').count();
+        self
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::definition::EndpointDefinition;
 use crate::message::Key;
 use crate::nearest::did_you_mean;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// The maximum number of endpoints of all services together.
@@ -14,6 +15,9 @@ const MOST: usize = 65_000;
 pub struct Endpoints {
     services: Vec<ServiceEndpoints>,
     next: usize,
+    /// The index of each service.
+    #[serde(skip)]
+    by_name: FxHashMap<String, usize>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +25,9 @@ struct ServiceEndpoints {
     name: String,
     first: usize,
     endpoints: Vec<String>,
+    /// The index of each endpoint.
+    #[serde(skip)]
+    by_name: FxHashMap<String, usize>,
 }
 
 impl Endpoints {
@@ -31,6 +38,7 @@ impl Endpoints {
         endpoints: &[EndpointDefinition],
     ) -> Result<(), String> {
         let mut known: Vec<String> = Vec::with_capacity(endpoints.len());
+        let mut by_name = FxHashMap::default();
         for endpoint in endpoints {
             let name = endpoint.name.as_str();
             let bad = |c: char| c == '.' || c.is_control() || c.is_whitespace();
@@ -45,7 +53,7 @@ impl Endpoints {
                     "an endpoint cannot be called '{name}', which is a kind of request to storage"
                 ));
             }
-            if known.iter().any(|known| known == name) {
+            if by_name.insert(name.to_owned(), known.len()).is_some() {
                 return Err(format!("endpoint '{name}' is defined twice"));
             }
             if let Some(priority) = endpoint.priority.filter(|p| !(0..=7).contains(p)) {
@@ -60,10 +68,12 @@ impl Endpoints {
         if self.next > MOST {
             return Err(format!("there are more than {MOST} endpoints"));
         }
+        self.by_name.insert(name.to_owned(), self.services.len());
         self.services.push(ServiceEndpoints {
             name: name.to_owned(),
             first,
             endpoints: known,
+            by_name,
         });
         Ok(())
     }
@@ -79,7 +89,7 @@ impl Endpoints {
             Some((service, endpoint)) => (service, Some(endpoint)),
             None => (call, None),
         };
-        let place = self.services.iter().position(|known| known.name == service);
+        let place = self.by_name.get(service).copied();
         let place = place.ok_or_else(|| {
             let names = self.services.iter().map(|known| known.name.as_str());
             let meant = did_you_mean(service, names);
@@ -89,7 +99,7 @@ impl Endpoints {
         let number = match endpoint {
             None => (!known.endpoints.is_empty()).then_some(0),
             Some(wanted) => {
-                let found = known.endpoints.iter().position(|name| name == wanted);
+                let found = known.by_name.get(wanted).copied();
                 Some(found.ok_or_else(|| {
                     let names = known.endpoints.iter().map(String::as_str);
                     let meant = did_you_mean(wanted, names);
@@ -113,10 +123,8 @@ impl Endpoints {
         if name.contains('.') {
             return self.target(name);
         }
-        let mut found = self.services.iter().filter(|service| {
-            let mut names = service.endpoints.iter();
-            names.any(|known| known == name)
-        });
+        let services = self.services.iter();
+        let mut found = services.filter(|service| service.by_name.contains_key(name));
         match (found.next(), found.next()) {
             (Some(one), None) => self.target(&format!("{}.{name}", one.name)),
             (None, _) => {

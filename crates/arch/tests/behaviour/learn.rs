@@ -265,6 +265,17 @@ fn what_is_no_trace_is_reported_with_its_line() {
             "/traces.json:1: invalid type: integer `1`, expected spans",
         ),
         ("traces", "/traces.json:1: this is not valid JSON"),
+        // Several documents: on one line, on several, and after empty lines.
+        ("[] [] [1]", "/traces.json:1: invalid type: integer `1`"),
+        (
+            "[]\n[\n]\n\n[] [\n1]",
+            "/traces.json:6: invalid type: integer `1`",
+        ),
+        (
+            "[][\n]\n \n\"abc}",
+            "/traces.json:4: the text is incomplete",
+        ),
+        ("\n[]\n[]]", "/traces.json:3: this is not valid JSON"),
         (
             "[{\"traceId\": \"1\",\n\"id\": \"xyz\", \"timestamp\": 1}]",
             "/traces.json:2: the span id 'xyz' is not an identifier; expected up to 16 hexadecimal digits",
