@@ -6,9 +6,9 @@
 #                            containers do, and in an empty network namespace, if the system permits them
 #   ci/host.sh real [LOSSES] software of others and our own services (crates/host/real): SQLite and redb through LOSSES
 #                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
-#   ci/host.sh matrix [SEEDS] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with and without address
-#                            randomization, and in the filter: one digest for each seed; also with rustls, jemalloc
-#                            and mimalloc
+#   ci/host.sh matrix [SEEDS [PROGRAM...]] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with
+#                            and without address randomization, and in the filter: one digest for each seed; also with
+#                            rustls (tls), jemalloc and mimalloc. 1,000 seeds of axum take half an hour on two processors
 #   ci/host.sh losses [SEEDS] the stream server through power losses and kills with 10,000 seeds: each point counts once. Each
 #                            processor runs a part of the seeds, because the threads of hosts take turns
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
@@ -60,7 +60,8 @@ if [ "$mode" = matrix ]; then
     logs=$(mktemp -d)
     trap 'rm -rf "$logs"' EXIT
     # Compares the digests of a test that runs alone with those of three processes side by side, with and without address
-    # randomization and in the filter: the test, and the arguments of Cargo that build its program.
+    # randomization and in the filter: the test, and the arguments of Cargo that build its program. Two of the three stay on
+    # one processor each: threads that take turns there take half the time.
     compare() {
         local test=$1 program expected log
         shift
@@ -69,8 +70,10 @@ if [ "$mode" = matrix ]; then
         expected=$(run "$program")
         [ "$(wc -l <<<"$expected")" = "$SEEDS" ] || { echo "matrix: $test: not every seed has a digest" >&2; exit 1; }
         run "$program" >"$logs/beside" &
-        if setarch -R true 2>/dev/null; then run setarch -R "$program" >"$logs/fixed" & fi
-        if without_personality /bin/true 2>/dev/null; then run without_personality "$program" >"$logs/filter" & fi
+        if setarch -R true 2>/dev/null; then run taskset -c 0 setarch -R "$program" >"$logs/fixed" & fi
+        if without_personality /bin/true 2>/dev/null; then
+            (taskset -cp $(($(nproc) - 1)) $BASHPID >/dev/null && run without_personality "$program") >"$logs/filter" &
+        fi
         wait
         for log in "$logs"/*; do
             diff -q "$log" - <<<"$expected" >/dev/null || { echo "matrix: $test: $(basename "$log") differs" >&2; exit 1; }
@@ -78,11 +81,17 @@ if [ "$mode" = matrix ]; then
             rm "$log"
         done
     }
-    compare axum_and_hyper_survive_a_kill -p corsair-host --test services
     real=(--manifest-path crates/host/real/Cargo.toml --test)
-    compare reqwest_and_axum_under_rustls_repeat "${real[@]}" tls
-    compare a_program_with_an_allocator_of_its_own_repeats "${real[@]}" jemalloc
-    compare a_program_with_an_allocator_of_its_own_repeats "${real[@]}" mimalloc
+    chosen=("${@:3}")
+    [ ${#chosen[@]} -gt 0 ] || chosen=(axum tls jemalloc mimalloc)
+    for program in "${chosen[@]}"; do
+        case $program in
+        axum) compare axum_and_hyper_survive_a_kill -p corsair-host --test services ;;
+        tls) compare reqwest_and_axum_under_rustls_repeat "${real[@]}" tls ;;
+        jemalloc | mimalloc) compare a_program_with_an_allocator_of_its_own_repeats "${real[@]}" "$program" ;;
+        *) echo "matrix: '$program' is not one of axum, tls, jemalloc, mimalloc" >&2; exit 2 ;;
+        esac
+    done
     exit
 fi
 
