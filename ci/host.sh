@@ -60,8 +60,7 @@ if [ "$mode" = matrix ]; then
     logs=$(mktemp -d)
     trap 'rm -rf "$logs"' EXIT
     # Compares the digests of a test that runs alone with those of three processes side by side, with and without address
-    # randomization and in the filter: the test, and the arguments of Cargo that build its program. Two of the three stay on
-    # one processor each: threads that take turns there take half the time.
+    # randomization and in the filter: the test, and the arguments of Cargo that build its program.
     compare() {
         local test=$1 program expected log
         shift
@@ -70,10 +69,8 @@ if [ "$mode" = matrix ]; then
         expected=$(run "$program")
         [ "$(wc -l <<<"$expected")" = "$SEEDS" ] || { echo "matrix: $test: not every seed has a digest" >&2; exit 1; }
         run "$program" >"$logs/beside" &
-        if setarch -R true 2>/dev/null; then run taskset -c 0 setarch -R "$program" >"$logs/fixed" & fi
-        if without_personality /bin/true 2>/dev/null; then
-            (taskset -cp $(($(nproc) - 1)) $BASHPID >/dev/null && run without_personality "$program") >"$logs/filter" &
-        fi
+        if setarch -R true 2>/dev/null; then run setarch -R "$program" >"$logs/fixed" & fi
+        if without_personality /bin/true 2>/dev/null; then run without_personality "$program" >"$logs/filter" & fi
         wait
         for log in "$logs"/*; do
             diff -q "$log" - <<<"$expected" >/dev/null || { echo "matrix: $test: $(basename "$log") differs" >&2; exit 1; }

@@ -3,7 +3,7 @@
 //! chain of ten services with timeouts and retries. The third one measures a complete run of 6,000 instances, from the
 //! definition to the graph. The last one learns a definition from the traces of that chain.
 //!
-//! The timed part is a complete run, including its output. At a scale of 10,000 %, eight of ten messages introduce
+//! The timed part of the first three is a complete run, including its output. At a scale of 10,000 %, eight of ten messages introduce
 //! instances to each other; at smaller scales, nearly all messages belong to the load.
 
 use corsair::{Config, Executor, Report};
@@ -166,7 +166,7 @@ fn whole(c: &mut Criterion) {
     group.finish();
 }
 
-/// Learns from a file of 5,000 traces, each with 20 spans: reads them and estimates all parameters, without resampling.
+/// Learns from a file of 5,000 traces: reads them and estimates all parameters, without resampling.
 fn traces(c: &mut Criterion) {
     let mut group = c.benchmark_group("arch-learn");
     group.sampling_mode(SamplingMode::Flat);

@@ -207,7 +207,7 @@ impl SpanSet {
         // Some editors begin a file with a byte-order mark.
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut start = 0;
-        while !text[start..].trim_ascii_start().is_empty() {
+        while text[start..].iter().any(|byte| !b" \t\r\n".contains(byte)) {
             // A reader per document: the position of an error is counted from the start of its text.
             let mut reader = serde_json::Deserializer::from_slice(&text[start..]);
             let read = Documents(self).deserialize(&mut reader);

@@ -276,6 +276,7 @@ fn what_is_no_trace_is_reported_with_its_line() {
             "/traces.json:4: the text is incomplete",
         ),
         ("\n[]\n[]]", "/traces.json:3: this is not valid JSON"),
+        ("[]\n\u{c}", "/traces.json:2: this is not valid JSON"),
         (
             "[{\"traceId\": \"1\",\n\"id\": \"xyz\", \"timestamp\": 1}]",
             "/traces.json:2: the span id 'xyz' is not an identifier; expected up to 16 hexadecimal digits",
