@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The environment variable with the descriptor of the file that contains the configuration of the process.
-const BOOT: &str = "CORSAIR_HOST_BOOT";
+pub(crate) const BOOT: &str = "CORSAIR_HOST_BOOT";
 
 /// The parameters of a host's start.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ use crate::error::SimError;
 use crate::heap::{self, Zone};
 use crate::image;
 use crate::options::{Options, Outcome};
+use crate::setup;
 use crate::sim::Sim;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -25,7 +26,7 @@ const SHOW_DIGESTS: &str = "CORSAIR_HOST_DIGESTS";
 /// If the test fails.
 pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> O) {
     let name = path.split_once("::").map_or(path, |(_, name)| name);
-    if image::is_fixed() && std::env::var(TEST).is_ok_and(|test| test == name) {
+    if image::is_fixed() && setup::variable(TEST) == Some(name) {
         run_seeds(options, &|sim| body(sim).failure());
         return;
     }
@@ -39,6 +40,8 @@ pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> 
     // The name is repeated to provide space for the arguments of programs.
     command.args(std::iter::repeat_n(name, crate::arguments::MOST));
     command.env(TEST, name).env("RUST_TEST_THREADS", "1");
+    // The harness would read a description of the terminal, which differs between machines, into memory.
+    command.env("TERM", "dumb");
     if crate::debug::stops() {
         // The output is not captured, so that the message of a stopped host is visible.
         let status = command.status();
@@ -66,7 +69,7 @@ pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> 
 
 /// Prints text that the harness shows only with a failed test.
 #[allow(clippy::print_stdout, reason = "the output of a test")]
-fn print_captured(text: &str) {
+fn print_captured(text: impl std::fmt::Display) {
     print!("{text}");
 }
 
@@ -78,6 +81,7 @@ fn print_captured(text: &str) {
 pub fn init() -> Result<(), String> {
     if image::is_fixed() {
         crate::arguments::strip_padding();
+        setup::end();
         return Ok(());
     }
     let mut command = image::command()?;
@@ -115,7 +119,8 @@ fn seeds(options: Options, seed: Option<&str>, seeds: Option<&str>) -> Result<Ra
     let from = |first: u64, count: u64| first..first.saturating_add(count);
     if let Some(text) = seed {
         let seed = number(text).filter(|seed| *seed < u64::MAX);
-        let seed = seed.ok_or(format!("SEED: '{text}' is not a seed; expected a number"))?;
+        let seed =
+            seed.ok_or_else(|| format!("SEED: '{text}' is not a seed; expected a number"))?;
         return Ok(from(seed, 1));
     }
     let Some(text) = seeds else {
@@ -127,7 +132,7 @@ fn seeds(options: Options, seed: Option<&str>, seeds: Option<&str>) -> Result<Ra
             .map(|(first, last)| first..last.saturating_add(1)),
         None => number(text).map(|count| from(options.first_seed, count)),
     };
-    range.filter(|range| !range.is_empty()).ok_or(format!(
+    range.filter(|range| !range.is_empty()).ok_or_else(|| format!(
         "SEEDS: '{text}' gives no seeds; expected a number of seeds such as 1000, or a range such as 501..1000"
     ))
 }
@@ -140,11 +145,13 @@ fn workers(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Runs all seeds of a test. If the environment variable `WORKERS` is set, each seed runs once, on that number of workers.
 fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
-    let [seed, some, count] = ["SEED", "SEEDS", "WORKERS"].map(|name| std::env::var(name).ok());
-    let count = count.as_deref().map(workers).transpose();
+    let [seed, some, count] = ["SEED", "SEEDS", "WORKERS"].map(setup::variable);
+    let count = count.map(workers).transpose();
     let workers = count.unwrap_or_else(|error| panic!("{error}"));
-    let all = seeds(options, seed.as_deref(), some.as_deref());
+    let all = seeds(options, seed, some);
     let all = all.unwrap_or_else(|error| panic!("{error}"));
+    let shows = setup::variable(SHOW_DIGESTS).is_some();
+    // Nothing here allocates unless it fails, so each simulation is forked from the same state of the allocator.
     for seed in all {
         let run = |workers| {
             let workers = NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN);
@@ -156,8 +163,8 @@ fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
             digest
         };
         let first = run(workers.map_or(1, NonZeroUsize::get));
-        if std::env::var_os(SHOW_DIGESTS).is_some() {
-            print_captured(&format!("digest of seed {seed}: {first:016x}\n"));
+        if shows {
+            print_captured(format_args!("digest of seed {seed}: {first:016x}\n"));
         }
         if options.deterministic && workers.is_none() {
             for workers in [2, 4] {

@@ -7,6 +7,7 @@
 //! loaded at 2^46.
 #![allow(unsafe_code, reason = "makes a file in memory")]
 
+use crate::setup;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::{Path, PathBuf};
@@ -22,11 +23,11 @@ const BASE: u64 = 1 << 46;
 /// The end of the addresses at which programs that are not position-independent are loaded.
 const LOW: u64 = 1 << 32;
 
-/// True if this process runs at the fixed address.
+/// True if this process runs at the fixed address. The function allocates nothing.
 pub(crate) fn is_fixed() -> bool {
     let here = is_fixed as *const () as u64;
     let is_at_base = (BASE..BASE + (1 << 40)).contains(&here);
-    (is_at_base || here < LOW) && std::env::var_os(PROGRAM).is_some()
+    (is_at_base || here < LOW) && setup::variable(PROGRAM).is_some()
 }
 
 static PATH: OnceLock<PathBuf> = OnceLock::new();

@@ -83,6 +83,8 @@ mod raw;
 mod run;
 mod settings;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod setup;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod sim;
 mod state;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]

@@ -7,6 +7,7 @@ use crate::fault::Power;
 use crate::links::{Links, OwnModels};
 use crate::log::{Line, NamedLines};
 use crate::machine::Machine;
+use crate::setup;
 use crate::state::{HostId, HostState};
 use crate::uplink::{Directory, Record, Uplink};
 use crate::wire::Wire;
@@ -97,6 +98,7 @@ impl ActiveRun {
             what: "starting the process from which hosts are forked",
             source,
         })?;
+        setup::end();
         let zygote = Arc::new(zygote);
         let records = world.hosts.iter().map(|_| Mutex::new(Record::new()));
         let records: Arc<Vec<_>> = Arc::new(records.collect());

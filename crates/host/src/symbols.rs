@@ -9,8 +9,9 @@ mod names;
 mod processes;
 pub(crate) mod threads;
 
-use crate::kernel::{call, current_thread};
-use crate::raw::{args, raw, with_errno};
+use crate::kernel::{call, current_thread, identity};
+use crate::raw::{args, with_errno};
+use crate::setup;
 use libc::{
     c_char, c_int, c_long, c_uint, c_ulong, c_void, clockid_t, epoll_event, iovec, mode_t, msghdr,
     nfds_t, off_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, time_t, timespec, timeval,
@@ -23,7 +24,7 @@ fn serve<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     with_errno(match current_thread() {
         Some(_) => call(number, args),
         // SAFETY: the C library makes the same system call with these arguments.
-        None => unsafe { raw(number, args) },
+        None => unsafe { setup::call(number, args) },
     })
 }
 
@@ -71,6 +72,8 @@ system_calls! {
     pipe2(out: *mut c_int, flags: c_int) -> c_int = SYS_pipe2;
     getrandom(buffer: *mut c_void, size: size_t, flags: c_uint) -> ssize_t = SYS_getrandom;
     sched_yield() -> c_int = SYS_sched_yield;
+    mmap(at: *mut c_void, size: size_t, protection: c_int, flags: c_int, fd: c_int, offset: off_t) -> *mut c_void = SYS_mmap;
+    mmap64(at: *mut c_void, size: size_t, protection: c_int, flags: c_int, fd: c_int, offset: off_t) -> *mut c_void = SYS_mmap;
     getpid() -> libc::pid_t = SYS_getpid;
     gettid() -> libc::pid_t = SYS_gettid;
     nanosleep(time: *const timespec, left: *mut timespec) -> c_int = SYS_nanosleep;
@@ -165,7 +168,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     let result = match current_thread() {
         Some(_) => call(libc::SYS_clock_nanosleep, args),
         // SAFETY: the C library makes the same system call with these arguments.
-        None => unsafe { raw(libc::SYS_clock_nanosleep, args) },
+        None => unsafe { setup::call(libc::SYS_clock_nanosleep, args) },
     };
     -result as c_int
 }
@@ -209,7 +212,7 @@ impl Next {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     static NEXT: Next = Next::new(c"clock_gettime");
-    if current_thread().is_some() {
+    if current_thread().is_some() || setup::is_running() {
         return serve(libc::SYS_clock_gettime, [clock as usize, time as usize]) as c_int;
     }
     // SAFETY: the type is that of the C library's function, and the arguments come from the caller.
@@ -231,6 +234,44 @@ pub unsafe extern "C" fn time(out: *mut time_t) -> time_t {
         unsafe { *out = now };
     }
     now
+}
+
+/// Replaces the C library's `sysconf`. In hosts and during the set-up it hides how many processors and how much memory
+/// the machine has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sysconf(name: c_int) -> c_long {
+    static NEXT: Next = Next::new(c"sysconf");
+    if current_thread().is_some() || setup::is_running() {
+        match name {
+            libc::_SC_NPROCESSORS_CONF | libc::_SC_NPROCESSORS_ONLN => {
+                return identity::PROCESSORS.into();
+            }
+            libc::_SC_PHYS_PAGES => return (identity::MEMORY >> 12) as c_long,
+            libc::_SC_AVPHYS_PAGES => return (identity::MEMORY >> 13) as c_long,
+            _ => {}
+        }
+    }
+    // SAFETY: the type is that of the C library's function.
+    unsafe { NEXT.get::<unsafe extern "C" fn(c_int) -> c_long>()(name) }
+}
+
+/// Replaces the C library's `sched_getaffinity`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_getaffinity(
+    process: libc::pid_t,
+    size: size_t,
+    set: *mut libc::cpu_set_t,
+) -> c_int {
+    let arguments = [process as usize, size, set as usize];
+    match serve(libc::SYS_sched_getaffinity, arguments) {
+        written @ 0.. => {
+            let rest = size.saturating_sub(written as usize);
+            // SAFETY: the caller passed a set of `size` bytes, of which the call has written the first ones.
+            unsafe { set.cast::<u8>().add(written as usize).write_bytes(0, rest) };
+            0
+        }
+        failed => failed as c_int,
+    }
 }
 
 /// The least size of a stack for signals in bytes. A call in a handler may be trapped, which puts a second frame on the

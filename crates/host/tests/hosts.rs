@@ -50,6 +50,41 @@ fn a_program_of_std_talks_to_another(sim: &mut Sim) -> Result<(), SimError> {
     Ok(())
 }
 
+// Guarantee: host-2.
+#[corsair_host::test(seeds = 2, deterministic = true)]
+fn the_set_up_sees_nothing_of_the_machine(sim: &mut Sim) -> Result<(), SimError> {
+    let state = || {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let processors = std::thread::available_parallelism().unwrap().get();
+        let map: HashMap<u32, u32> = (0..20).map(|n| (n, n)).collect();
+        let memory = vec![0u8; 1 << 20];
+        let keys: Vec<u32> = map.into_keys().collect();
+        format!("{now:?} {processors} {keys:?} {:p}", memory.as_ptr())
+    };
+    let started = Instant::now();
+    // Time advances by waiting alone.
+    let (sender, receiver) = mpsc::channel::<()>();
+    assert_eq!(
+        receiver.recv_timeout(Duration::from_millis(20)),
+        Err(mpsc::RecvTimeoutError::Timeout)
+    );
+    std::thread::sleep(Duration::from_millis(20));
+    drop(sender);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let sleep = async { tokio::time::sleep(Duration::from_millis(20)).await };
+    runtime.unwrap().block_on(sleep);
+    let on_a_thread = std::thread::spawn(state).join().unwrap();
+    assert!(state().starts_with("Ok(1735689600.06s) 2 "), "{}", state());
+    assert_eq!(started.elapsed(), Duration::from_millis(60));
+    let seen = format!("{} {on_a_thread}", state());
+    sim.host("host", move || println!("{seen}"));
+    sim.run_until(MINUTE)?;
+    assert!(sim.log().contains("Ok(1735689600.06s) 2 "), "{}", sim.log());
+    Ok(())
+}
+
 // Guarantee: host-9.
 #[corsair_host::test]
 fn time_passes_by_sleeping_alone(sim: &mut Sim) -> Result<(), SimError> {

@@ -34,6 +34,18 @@ pub(crate) fn base(clock: i32) -> u64 {
     }
 }
 
+/// Writes nanoseconds of the wall clock as `gettimeofday` does.
+pub(super) fn write_wall(out: usize, now: u64) -> Result<isize, Error> {
+    let time = libc::timeval {
+        tv_sec: (now / 1_000_000_000) as i64,
+        tv_usec: (now / 1_000 % 1_000_000) as i64,
+    };
+    if out != 0 {
+        user::write(out, time)?;
+    }
+    Ok(0)
+}
+
 impl Kernel {
     /// Returns the time that a clock shows, in nanoseconds.
     pub(crate) fn read_clock(&self, clock: i32) -> u64 {
@@ -110,15 +122,7 @@ impl Kernel {
 
     /// Simulates `gettimeofday`.
     pub(super) fn gettimeofday(&mut self, out: usize) -> Result<isize, Error> {
-        let now = self.read_clock(libc::CLOCK_REALTIME);
-        let time = libc::timeval {
-            tv_sec: (now / 1_000_000_000) as i64,
-            tv_usec: (now / 1_000 % 1_000_000) as i64,
-        };
-        if out != 0 {
-            user::write(out, time)?;
-        }
-        Ok(0)
+        write_wall(out, self.read_clock(libc::CLOCK_REALTIME))
     }
 
     /// Simulates `clock_settime` and `settimeofday`: they fail, because the program has no privileges.

@@ -10,7 +10,18 @@ pub(crate) const PID: i32 = 100;
 /// The user and the group of a host's program.
 pub(crate) const USER: u32 = 1000;
 /// The number of processors of a host.
-const PROCESSORS: u32 = 2;
+pub(crate) const PROCESSORS: u32 = 2;
+/// The size of a host's memory in bytes.
+pub(crate) const MEMORY: u64 = 8 << 30;
+
+/// Simulates `sched_getaffinity`, which reports two processors.
+pub(super) fn affinity(size: usize, out: usize) -> Result<isize, Error> {
+    if size < 8 {
+        return Err(error(libc::EINVAL));
+    }
+    user::write(out, (1u64 << PROCESSORS) - 1)?;
+    Ok(8)
+}
 
 impl Kernel {
     /// Returns the next random bytes of the host.
@@ -33,15 +44,6 @@ impl Kernel {
     /// Simulates `gettid`.
     pub(super) fn gettid() -> isize {
         PID as isize + current_thread().unwrap_or(0) as isize
-    }
-
-    /// Simulates `sched_getaffinity`, which reports two processors.
-    pub(super) fn affinity(size: usize, out: usize) -> Result<isize, Error> {
-        if size < 8 {
-            return Err(error(libc::EINVAL));
-        }
-        user::write(out, (1u64 << PROCESSORS) - 1)?;
-        Ok(8)
     }
 
     /// Simulates `getcpu`.
@@ -74,7 +76,6 @@ impl Kernel {
 
     /// Simulates `sysinfo`: the machine has 8 GiB of memory, of which half is free.
     pub(super) fn sysinfo(&self, out: usize) -> Result<isize, Error> {
-        const MEMORY: u64 = 8 << 30;
         // SAFETY: all-zero is a valid `sysinfo`.
         let mut info: libc::sysinfo = unsafe { std::mem::zeroed() };
         info.uptime = (self.read_clock(libc::CLOCK_BOOTTIME) / 1_000_000_000) as i64;

@@ -21,6 +21,11 @@ pub(super) fn set_time(now: u64) {
     NOW.store(now, Ordering::Relaxed);
 }
 
+/// Advances the clocks.
+pub(crate) fn advance(nanos: u64) {
+    NOW.fetch_add(nanos, Ordering::Relaxed);
+}
+
 /// True for calls that must not switch to another thread. An allocator makes these calls while it holds locks that
 /// allocations of the simulated kernel need.
 pub(super) fn is_of_allocators(number: i64) -> bool {
@@ -33,14 +38,16 @@ pub(super) fn is_of_allocators(number: i64) -> bool {
     )
 }
 
-/// Serves a call that was made while the kernel is borrowed.
-pub(super) fn serve(number: i64, args: &Args) -> isize {
+/// Serves a call that was made while the kernel is borrowed, or during the [set-up](crate::setup).
+pub(crate) fn serve(number: i64, args: &Args) -> isize {
     let result = match number {
         libc::SYS_mmap => map(args),
         libc::SYS_clock_gettime => {
-            let now = clock::base(args[0] as i32) + NOW.load(Ordering::Relaxed);
-            user::write(args[1], user::to_timespec(now)).map(|()| 0)
+            user::write(args[1], user::to_timespec(now(args[0] as i32))).map(|()| 0)
         }
+        libc::SYS_gettimeofday => clock::write_wall(args[0], now(libc::CLOCK_REALTIME)),
+        libc::SYS_time => Ok((now(libc::CLOCK_REALTIME) / 1_000_000_000) as isize),
+        libc::SYS_sched_getaffinity => identity::affinity(args[1], args[2]),
         libc::SYS_getrandom => {
             for byte in user::bytes_mut(args[0], args[1]) {
                 let next = RANDOM
@@ -58,6 +65,24 @@ pub(super) fn serve(number: i64, args: &Args) -> isize {
         ),
     };
     result.unwrap_or_else(|error| error)
+}
+
+/// Maps memory for the stack of a thread. Returns its lowest address.
+pub(crate) fn map_stack(size: usize) -> Option<usize> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let args = [0, size, protection as usize, flags as usize, usize::MAX, 0];
+    usize::try_from(map(&args).ok()?).ok()
+}
+
+/// True if memory at this address was mapped here.
+pub(crate) fn maps(address: usize) -> bool {
+    (MAPPINGS..super::memory::MAPPINGS).contains(&address)
+}
+
+/// Returns the time that a clock shows, in nanoseconds.
+pub(crate) fn now(clock: i32) -> u64 {
+    clock::base(clock) + NOW.load(Ordering::Relaxed)
 }
 
 fn map(args: &Args) -> Result<isize, user::Error> {

@@ -1,7 +1,7 @@
 //! The table of simulated calls: the numbers of Linux on x86-64, and the function that serves each.
 
 use super::user::{self, Buffers, Error, error};
-use super::{Attempt, Kernel, Step, handlers};
+use super::{Attempt, Kernel, Step, handlers, identity};
 use crate::raw::Args;
 
 type CallResult = Result<Step, Error>;
@@ -279,7 +279,7 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<CallResult> {
         libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => {
             Ok(Step::Done(super::identity::USER as isize))
         }
-        libc::SYS_sched_getaffinity => done(Kernel::affinity(b, c)),
+        libc::SYS_sched_getaffinity => done(identity::affinity(b, c)),
         libc::SYS_sched_setaffinity | libc::SYS_setpriority => Ok(Step::Done(0)),
         libc::SYS_umask => Ok(Step::Done(kernel.umask(a))),
         libc::SYS_getcpu => done(Kernel::getcpu(a, b)),

@@ -1,8 +1,9 @@
 //! Threads: real threads, of which one at a time has the baton, on stacks at fixed addresses.
 
 use super::Next;
-use crate::kernel::{On, StartedThread, Wait, current_thread, outside, threads, with};
+use crate::kernel::{On, StartedThread, Wait, current_thread, nested, outside, threads, with};
 use crate::raw::Signal;
+use crate::setup;
 use libc::{c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, sigset_t};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -30,6 +31,9 @@ static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 const ROUNDS: usize = 3;
 /// The stack size of a thread that requests no size.
 const DEFAULT_STACK: usize = 8 << 20;
+
+/// The size in bytes of the guard below a stack: a page.
+const GUARD: usize = 4096;
 
 /// The data that a new thread needs before it has the baton.
 struct Start {
@@ -118,6 +122,42 @@ pub(crate) fn start(
     result
 }
 
+/// Starts a thread during the set-up. Its stack, where the C library stores the thread's variables, is at the same address
+/// in each process: some allocators draw random numbers from this address.
+fn start_in_setup(
+    out: &mut pthread_t,
+    size: usize,
+    state: c_int,
+    body: Body,
+    argument: *mut c_void,
+) -> c_int {
+    let size = size.next_multiple_of(GUARD);
+    let Some(base) = nested::map_stack(size + GUARD) else {
+        return libc::EAGAIN;
+    };
+    // SAFETY: the stack is mapped and unused, and the attributes are initialised before they are used. The stack is never
+    // unmapped: a process starts few threads before its simulation.
+    unsafe {
+        libc::mprotect(base as *mut c_void, GUARD, libc::PROT_NONE);
+        let mut attributes: pthread_attr_t = std::mem::zeroed();
+        libc::pthread_attr_init(&mut attributes);
+        libc::pthread_attr_setstack(&mut attributes, (base + GUARD) as *mut c_void, size);
+        libc::pthread_attr_setdetachstate(&mut attributes, state);
+        CREATE.get::<Create>()(out, &attributes, body, argument)
+    }
+}
+
+/// True if a stack was mapped during the set-up.
+///
+/// # Safety
+/// The attributes are initialised.
+unsafe fn is_of_setup(attributes: *const pthread_attr_t) -> bool {
+    let (mut base, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: the attributes are initialised, and the results are valid for writes.
+    unsafe { libc::pthread_attr_getstack(attributes, &mut base, &mut size) };
+    nested::maps(base.addr())
+}
+
 /// Makes the calling thread, which is the only thread of its process, the first thread of the program. Returns when the
 /// thread has the baton for the first time.
 pub(crate) fn adopt() {
@@ -177,7 +217,8 @@ pub unsafe extern "C" fn pthread_create(
     body: Body,
     argument: *mut c_void,
 ) -> c_int {
-    if current_thread().is_none() {
+    let is_in_host = current_thread().is_some();
+    if !is_in_host && !setup::is_running() {
         // SAFETY: passes on the caller's arguments.
         return unsafe { CREATE.get::<Create>()(out, attributes, body, argument) };
     }
@@ -189,6 +230,10 @@ pub unsafe extern "C" fn pthread_create(
             libc::pthread_attr_getstacksize(attributes, &mut size);
             pthread_attr_getdetachstate(attributes, &mut state);
         }
+    }
+    if !is_in_host {
+        // SAFETY: the caller has passed a pointer to a handle.
+        return start_in_setup(unsafe { &mut *out }, size, state, body, argument);
     }
     // SAFETY: the caller has passed a pointer to a handle.
     let result = start(unsafe { &mut *out }, size, body, argument);
@@ -252,16 +297,17 @@ pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
 }
 
 /// Replaces the C library's `pthread_getattr_np`. The C library assumes that a stack which it did not allocate has no
-/// guard, but stacks of hosts have a guard of one page.
+/// guard, but stacks of hosts and of the set-up have a guard of one page.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_getattr_np(handle: pthread_t, out: *mut pthread_attr_t) -> c_int {
     // SAFETY: passes on the caller's arguments; the call initialises the attributes.
     unsafe {
-        if current_thread().is_none() {
-            return GET_ATTRIBUTES.get::<GetAttributes>()(handle, out);
+        let get = || GET_ATTRIBUTES.get::<GetAttributes>()(handle, out);
+        let is_in_host = current_thread().is_some();
+        let result = if is_in_host { outside(get) } else { get() };
+        if result == 0 && (is_in_host || is_of_setup(out)) {
+            libc::pthread_attr_setguardsize(out, GUARD);
         }
-        let result = outside(|| GET_ATTRIBUTES.get::<GetAttributes>()(handle, out));
-        libc::pthread_attr_setguardsize(out, 4096);
         result
     }
 }
