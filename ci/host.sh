@@ -68,6 +68,9 @@ if [ "$mode" = matrix ]; then
         run() { "$@" --nocapture "$test" 2>&1 | grep -o 'digest of seed.*' | sort; }
         expected=$(run "$program")
         [ "$(wc -l <<<"$expected")" = "$SEEDS" ] || { echo "matrix: $test: not every seed has a digest" >&2; exit 1; }
+        # A seed alone, in another environment.
+        [ "$(SEED=$SEEDS ROUND=$SEEDS TERM=linux run "$program")" = "$(grep "of seed $SEEDS:" <<<"$expected")" ] ||
+            { echo "matrix: $test: seed $SEEDS alone differs" >&2; exit 1; }
         run "$program" >"$logs/beside" &
         if setarch -R true 2>/dev/null; then run setarch -R "$program" >"$logs/fixed" & fi
         if without_personality /bin/true 2>/dev/null; then run without_personality "$program" >"$logs/filter" & fi

@@ -256,9 +256,6 @@ fn run_forked(
     answer: &Answer,
 ) -> ! {
     crate::zygote::die_with_parent();
-    if workers == NonZeroUsize::MIN {
-        stay_on_this_processor();
-    }
     heap::enter(Zone::Simulation);
     let mut sim = Sim::new(seed, workers);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&mut sim)));
@@ -291,20 +288,6 @@ fn run_forked(
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: exits without the cleanup of the test harness, which belongs to the parent.
     unsafe { libc::_exit(0) }
-}
-
-/// Keeps this process and its hosts on the processor that it runs on. With one worker their threads take turns, and to wake
-/// a thread on another processor takes longer than most turns. If the system refuses, the simulation is only slower.
-fn stay_on_this_processor() {
-    // SAFETY: all-zero bytes are an empty set, and both calls access no other memory than the set.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        let processor = libc::sched_getcpu();
-        if (0..libc::CPU_SETSIZE).contains(&processor) {
-            libc::CPU_SET(processor as usize, &mut set);
-            libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use crate::channel::{Channel, Command, Ending, HostOutput, Reply};
 use crate::fault::{Power, SIGCONT, SIGSTOP};
 use crate::packet::{Packet, Reader};
+use crate::processors;
 use crate::settings::Settings;
 use crate::state::HostState;
 use crate::uplink::Uplink;
@@ -100,6 +101,7 @@ impl Machine {
             self.starts,
             cx.now().as_nanos(),
             lost_power,
+            processors::of_this_worker(),
         );
         self.starts += 1;
         self.has_process = true;

@@ -6,15 +6,16 @@ use crate::channel::{Channel, Ending};
 use crate::executable::{self, Boot};
 use crate::heap::{self, Zone};
 use crate::kernel::{self, Kernel};
+use crate::processors;
 use crate::raw::args;
 use crate::symbols::threads;
 use crate::world::{Executable, HostSpec, Program, World};
 use std::io;
 use std::sync::Mutex;
 
-/// The size of a request in bytes: the host, the number of the start, the virtual time, and whether the power was lost
-/// before.
-const REQUEST: usize = 32;
+/// The size of a request in bytes: the host, the number of the start, the virtual time, whether the power was lost
+/// before, and the processor.
+const REQUEST: usize = 40;
 
 /// The simulation's handle to the process from which hosts are forked.
 #[derive(Debug)]
@@ -52,9 +53,23 @@ impl Zygote {
     }
 
     /// Requests a process for a host. The process waits for commands on the host's channel.
-    pub(crate) fn start(&self, host: usize, starts: u32, now: u64, lost_power: bool) {
+    pub(crate) fn start(
+        &self,
+        host: usize,
+        starts: u32,
+        now: u64,
+        lost_power: bool,
+        processor: Option<usize>,
+    ) {
         let mut request = [0; REQUEST];
-        let numbers = [host as u64, starts.into(), now, lost_power.into()];
+        let processor = processor.map_or(u64::MAX, |processor| processor as u64);
+        let numbers = [
+            host as u64,
+            starts.into(),
+            now,
+            lost_power.into(),
+            processor,
+        ];
         for (bytes, number) in request.chunks_exact_mut(8).zip(numbers) {
             bytes.copy_from_slice(&number.to_le_bytes());
         }
@@ -114,10 +129,20 @@ fn serve(world: &'static World, requests: i32) -> ! {
             // SAFETY: the buffer holds one request.
             let count = unsafe { libc::read(requests, request.as_mut_ptr().cast(), REQUEST) };
             if count == REQUEST as isize {
-                let [host, starts, now, lost_power] = [0, 8, 16, 24].map(|at| {
+                let [host, starts, now, lost_power, processor] = [0, 8, 16, 24, 32].map(|at| {
                     u64::from_le_bytes(request[at..at + 8].try_into().unwrap_or_default())
                 });
-                fork_host(world, host as usize, starts as u32, now, lost_power == 1);
+                let boot = Boot {
+                    host: host as usize,
+                    starts: starts as u32,
+                    now,
+                    lost_power: lost_power == 1,
+                };
+                fork_host(
+                    world,
+                    boot,
+                    (processor != u64::MAX).then_some(processor as usize),
+                );
             }
         } else if list[0].revents != 0 {
             // SAFETY: the call takes no pointers. The simulation has ended, so the zygote ends.
@@ -141,29 +166,22 @@ fn reap(world: &World) {
     }
 }
 
-fn fork_host(world: &'static World, host: usize, starts: u32, now: u64, lost_power: bool) {
+fn fork_host(world: &'static World, boot: Boot, processor: Option<usize>) {
+    let host = boot.host;
     let Some(channel) = world.hosts[host].channel() else {
         return;
     };
+    // The zygote moves, so that the copy begins on this processor.
+    processor.inspect(|&processor| processors::stay_on(processor));
     // SAFETY: this process has one thread, so the copy is in a consistent state.
     match unsafe { libc::fork() } {
         -1 => channel.set_gone(-1),
         0 => {
             channel.set_pid(std::process::id() as i32);
             if let Program::File(executable, _) = &world.hosts[host].program {
-                execute(
-                    world,
-                    executable,
-                    channel,
-                    Boot {
-                        host,
-                        starts,
-                        now,
-                        lost_power,
-                    },
-                );
+                execute(world, executable, channel, boot);
             }
-            run_host(world, host, starts, now, lost_power)
+            run_host(world, boot)
         }
         pid => channel.set_pid(pid),
     }
@@ -182,12 +200,13 @@ fn execute(world: &World, executable: &Executable, channel: &Channel, boot: Boot
 }
 
 /// Runs a host in this process.
-fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_power: bool) -> ! {
+fn run_host(world: &'static World, boot: Boot) -> ! {
+    let host = boot.host;
     die_with_parent();
     set_environment(world);
     crate::arguments::set(&world.hosts[host]);
     heap::enter(Zone::Host);
-    match Kernel::new(world, host, starts, now, lost_power) {
+    match Kernel::new(world, host, boot.starts, boot.now, boot.lost_power) {
         Ok(kernel) => kernel::install(kernel),
         Err(error) => kernel::fatal(&format!("cannot map the disk of a host: {error}")),
     }
