@@ -36,7 +36,7 @@ mod streams;
 mod table;
 pub(crate) mod threads;
 pub(crate) mod trap;
-mod tsc;
+pub(crate) mod tsc;
 mod unix;
 pub(crate) mod user;
 

@@ -4,6 +4,7 @@
 //! turns. If the system refuses, a simulation is only slower.
 #![allow(unsafe_code, reason = "calls the scheduler")]
 
+use crate::kernel::tsc;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,13 +18,15 @@ thread_local! {
     static MINE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Returns the processor of the calling worker. The first call of a worker chooses one, and keeps the worker there.
+/// Returns the processor of the calling worker. The first call of a worker chooses one, keeps the worker there, and lets it
+/// read the processor's clock as its hosts do.
 pub(crate) fn of_this_worker() -> Option<usize> {
     if MINE.get().is_none() {
         let all = ALL.get_or_init(all);
         let index = WORKERS.fetch_add(1, Ordering::Relaxed) % all.len().max(1);
         MINE.set(all.get(index).copied());
         MINE.get().inspect(|&processor| stay_on(processor));
+        tsc::install_in_worker();
     }
     MINE.get()
 }

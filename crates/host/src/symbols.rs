@@ -9,7 +9,7 @@ mod names;
 mod processes;
 pub(crate) mod threads;
 
-use crate::kernel::{call, current_thread, identity};
+use crate::kernel::{call, current_thread, identity, tsc};
 use crate::raw::{args, with_errno};
 use crate::setup;
 use libc::{
@@ -208,11 +208,11 @@ impl Next {
     }
 }
 
-/// Replaces the C library's `clock_gettime`. Outside of hosts it reads the clock without a system call.
+/// Replaces the C library's `clock_gettime`. Outside of simulations it reads the clock without a system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     static NEXT: Next = Next::new(c"clock_gettime");
-    if current_thread().is_some() || setup::is_running() {
+    if current_thread().is_some() || setup::is_running() || tsc::is_in_workers() {
         return serve(libc::SYS_clock_gettime, [clock as usize, time as usize]) as c_int;
     }
     // SAFETY: the type is that of the C library's function, and the arguments come from the caller.

@@ -412,5 +412,17 @@ fn the_processors_clock_shows_virtual_time(sim: &mut Sim) -> Result<(), SimError
         assert_eq!(u128::from(ticks), started.elapsed().as_nanos());
         assert_eq!(ticks, 6_000_000_000);
     });
-    sim.run_until(Duration::from_secs(10))
+    sim.run_until(Duration::from_secs(10))?;
+    // The test itself reads the real clocks.
+    // SAFETY: all processors have this instruction.
+    let read = || unsafe { _rdtsc() };
+    let (before, started) = (read(), Instant::now());
+    std::thread::sleep(Duration::from_millis(20));
+    let elapsed = started.elapsed();
+    assert!(read() > before);
+    assert!(
+        (Duration::from_millis(20)..Duration::from_secs(60)).contains(&elapsed),
+        "{elapsed:?}"
+    );
+    Ok(())
 }

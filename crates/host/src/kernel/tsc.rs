@@ -11,10 +11,38 @@
 use super::handlers::{ACTION, fault_handler, raise};
 use super::{call, current_thread};
 use crate::raw::{args, raw};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The `si_code` of faults that are not caused by an address (`SI_KERNEL`).
 const PROTECTION: i32 = 0x80;
+
+/// True if the instructions fault in workers of this process.
+static IN_WORKERS: AtomicBool = AtomicBool::new(false);
+
+/// Lets the instructions fault in the calling worker of the engine as they do in its hosts, if the system supports it: to
+/// switch between threads of which only one faults takes a control register, which a virtual machine changes in
+/// microseconds. The handler lets the worker read the real clock.
+pub(crate) fn install_in_worker() {
+    if !IN_WORKERS.load(Relaxed) {
+        let is_installed = install().is_ok();
+        IN_WORKERS.store(is_installed, Relaxed);
+    } else {
+        set(libc::PR_TSC_SIGSEGV);
+    }
+}
+
+/// True if the C library cannot read clocks quickly in this process, because it uses the instructions.
+pub(crate) fn is_in_workers() -> bool {
+    IN_WORKERS.load(Relaxed)
+}
+
+/// Sets what the instructions do in the calling thread. Returns the result of the kernel.
+fn set(mode: i32) -> isize {
+    let arguments = args([libc::PR_SET_TSC as usize, mode as usize]);
+    // SAFETY: the call takes no pointers.
+    unsafe { raw(libc::SYS_prctl, arguments) }
+}
 
 /// Lets the instructions fault in this thread and all threads that it starts.
 ///
@@ -24,7 +52,7 @@ pub(super) fn install() -> Result<(), String> {
     let mut before = [0usize; 4];
     let query = args([libc::SIGSEGV as usize, 0, before.as_mut_ptr() as usize, 8]);
     // SAFETY: the structure has four words, and the mask in it has eight bytes. An all-zero `sigaction` is valid, and
-    // the handler has the type that the call expects. `prctl` takes no pointers here.
+    // the handler has the type that the call expects.
     unsafe {
         raw(libc::SYS_rt_sigaction, query);
         for (word, value) in ACTION.iter().zip(before) {
@@ -34,7 +62,7 @@ pub(super) fn install() -> Result<(), String> {
         action.sa_sigaction = on_fault as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         if libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut()) != 0
-            || libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV, 0, 0, 0) != 0
+            || set(libc::PR_TSC_SIGSEGV) != 0
         {
             return Err(format!(
                 "cannot simulate the processor's clock: {}",
@@ -87,15 +115,18 @@ fn length_of_reading(at: usize) -> Option<usize> {
     found.map(<[u8]>::len)
 }
 
-/// Returns the nanoseconds of the host's monotonic clock.
+/// Returns the nanoseconds of the host's monotonic clock; for a thread that is not part of a program, the real ticks.
 fn ticks() -> u64 {
+    if current_thread().is_none() {
+        set(libc::PR_TSC_ENABLE);
+        // SAFETY: all processors have the instruction, and it does not fault now.
+        let ticks = unsafe { std::arch::x86_64::_rdtsc() };
+        set(libc::PR_TSC_SIGSEGV);
+        return ticks;
+    }
     let mut time: [u64; 2] = [0; 2];
     let arguments = args([libc::CLOCK_MONOTONIC as usize, time.as_mut_ptr() as usize]);
-    match current_thread() {
-        Some(_) => call(libc::SYS_clock_gettime, arguments),
-        // The thread is not part of the program. SAFETY: the call writes a time of two words.
-        None => unsafe { raw(libc::SYS_clock_gettime, arguments) },
-    };
+    call(libc::SYS_clock_gettime, arguments);
     time[0] * 1_000_000_000 + time[1]
 }
 
