@@ -145,10 +145,11 @@ impl Wait {
             time = user::to_timespec(now.saturating_add(self.nanos));
             given[at] = &raw const time as usize;
         }
+        let end = nested::time().saturating_add(self.nanos);
         // SAFETY: the caller guarantees that the pointers are valid, and the replaced one is.
         let result = unsafe { raw(number, given) };
         if result == self.reached {
-            nested::advance(self.nanos);
+            nested::advance(end);
         }
         result
     }

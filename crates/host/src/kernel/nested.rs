@@ -21,9 +21,14 @@ pub(super) fn set_time(now: u64) {
     NOW.store(now, Ordering::Relaxed);
 }
 
-/// Advances the clocks.
-pub(crate) fn advance(nanos: u64) {
-    NOW.fetch_add(nanos, Ordering::Relaxed);
+/// Returns the virtual time that the allocator reads.
+pub(crate) fn time() -> u64 {
+    NOW.load(Ordering::Relaxed)
+}
+
+/// Advances the clocks to a virtual time, if it is not past.
+pub(crate) fn advance(to: u64) {
+    NOW.fetch_max(to, Ordering::Relaxed);
 }
 
 /// True for calls that must not switch to another thread. An allocator makes these calls while it holds locks that
@@ -82,7 +87,7 @@ pub(crate) fn maps(address: usize) -> bool {
 
 /// Returns the time that a clock shows, in nanoseconds.
 pub(crate) fn now(clock: i32) -> u64 {
-    clock::base(clock) + NOW.load(Ordering::Relaxed)
+    clock::base(clock) + time()
 }
 
 fn map(args: &Args) -> Result<isize, user::Error> {
