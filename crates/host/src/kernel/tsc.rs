@@ -11,30 +11,28 @@
 use super::handlers::{ACTION, fault_handler, raise};
 use super::{call, current_thread};
 use crate::raw::{args, raw};
-use std::sync::atomic::AtomicBool;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The `si_code` of faults that are not caused by an address (`SI_KERNEL`).
 const PROTECTION: i32 = 0x80;
 
 /// True if the instructions fault in workers of this process.
-static IN_WORKERS: AtomicBool = AtomicBool::new(false);
+static IN_WORKERS: OnceLock<bool> = OnceLock::new();
 
 /// Lets the instructions fault in the calling worker of the engine as they do in its hosts, if the system supports it: to
 /// switch between threads of which only one faults takes a control register, which a virtual machine changes in
 /// microseconds. The handler lets the worker read the real clock.
 pub(crate) fn install_in_worker() {
-    if !IN_WORKERS.load(Relaxed) {
-        let is_installed = install().is_ok();
-        IN_WORKERS.store(is_installed, Relaxed);
-    } else {
+    // Workers begin at the same time. A second installation would store this handler as the one to pass faults on to.
+    if *IN_WORKERS.get_or_init(|| install().is_ok()) {
         set(libc::PR_TSC_SIGSEGV);
     }
 }
 
 /// True if the C library cannot read clocks quickly in this process, because it uses the instructions.
 pub(crate) fn is_in_workers() -> bool {
-    IN_WORKERS.load(Relaxed)
+    IN_WORKERS.get() == Some(&true)
 }
 
 /// Sets what the instructions do in the calling thread. Returns the result of the kernel.
