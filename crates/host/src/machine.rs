@@ -2,6 +2,7 @@
 //! handles a message.
 
 use crate::channel::{Channel, Command, Ending, HostOutput, Reply};
+use crate::executable::Boot;
 use crate::fault::{Power, SIGCONT, SIGSTOP};
 use crate::packet::{Packet, Reader};
 use crate::processors;
@@ -96,13 +97,13 @@ impl Machine {
     fn boot<C: Context<Wire>>(&mut self, cx: &mut C) {
         self.channel.reset();
         let lost_power = std::mem::take(&mut self.lost_power);
-        self.zygote.start(
-            self.uplink.host,
-            self.starts,
-            cx.now().as_nanos(),
+        let boot = Boot {
+            host: self.uplink.host,
+            starts: self.starts,
+            now: cx.now().as_nanos(),
             lost_power,
-            processors::of_this_worker(),
-        );
+        };
+        self.zygote.start(boot, processors::of_this_worker());
         self.starts += 1;
         self.has_process = true;
         self.uplink.record().boot();

@@ -53,21 +53,14 @@ impl Zygote {
     }
 
     /// Requests a process for a host. The process waits for commands on the host's channel.
-    pub(crate) fn start(
-        &self,
-        host: usize,
-        starts: u32,
-        now: u64,
-        lost_power: bool,
-        processor: Option<usize>,
-    ) {
+    pub(crate) fn start(&self, boot: Boot, processor: Option<usize>) {
         let mut request = [0; REQUEST];
         let processor = processor.map_or(u64::MAX, |processor| processor as u64);
         let numbers = [
-            host as u64,
-            starts.into(),
-            now,
-            lost_power.into(),
+            boot.host as u64,
+            boot.starts.into(),
+            boot.now,
+            boot.lost_power.into(),
             processor,
         ];
         for (bytes, number) in request.chunks_exact_mut(8).zip(numbers) {

@@ -15,7 +15,8 @@ const MAPPINGS_END: usize = 0x3800_0000_0000;
 const STACKS: usize = 0x3800_0000_0000;
 const STACK_SLOT: usize = 1 << 30;
 const MOST_STACKS: usize = 4096;
-const GUARD: usize = 4096;
+/// The size in bytes of the guard below a stack.
+pub(crate) const GUARD: usize = 4096;
 const PAGE: usize = 4096;
 
 /// Maps anonymous memory at a fixed address. Returns the result of the kernel.

@@ -1,6 +1,7 @@
 //! Threads: real threads, of which one at a time has the baton, on stacks at fixed addresses.
 
 use super::Next;
+use crate::kernel::memory::GUARD;
 use crate::kernel::{On, StartedThread, Wait, current_thread, nested, outside, threads, with};
 use crate::raw::Signal;
 use crate::setup;
@@ -31,9 +32,6 @@ static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 const ROUNDS: usize = 3;
 /// The stack size of a thread that requests no size.
 const DEFAULT_STACK: usize = 8 << 20;
-
-/// The size in bytes of the guard below a stack: a page.
-const GUARD: usize = 4096;
 
 /// The data that a new thread needs before it has the baton.
 struct Start {
