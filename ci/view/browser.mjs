@@ -73,13 +73,13 @@ export const time = (page) => page.evaluate(() => window.corsair.now());
 export const standsStill = (page) => page.waitForFunction(() => document.getElementById("play").textContent === "Play");
 export const digest = async (page) => (await page.textContent("#digest")).replace("digest ", "");
 
-/** Runs as fast as it goes until a time in seconds. */
+/** Runs as fast as it goes until a time in seconds, and waits for the frame of that time, which may come after the status. */
 export async function runUntil(page, seconds) {
   await page.selectOption("#speed", "");
   await page.selectOption("#until-what", "time");
   await page.fill("#until-value", String(seconds));
   await page.click("#until button");
-  await page.waitForFunction((until) => window.corsair.now() >= until - 1e-9, seconds, { timeout: 60000 });
+  await page.waitForFunction((until) => window.corsair.frameTime() >= until - 1e-9, seconds, { timeout: 60000 });
   await standsStill(page);
 }
 

@@ -17,6 +17,8 @@ const STEP: Duration = Duration::from_millis(1);
 const MOST_STEPS: u32 = 10_000;
 /// The lines of a host's log that its panel shows.
 const LINES: usize = 20;
+/// The shortest interval of a rate: programs that wait for each other's answers send nothing for long parts of a shorter one.
+const SHORTEST: Duration = Duration::from_millis(250);
 /// The maximum number of characters of a line that the panel shows.
 const LETTERS: usize = 500;
 
@@ -34,9 +36,29 @@ struct Hosts<'a> {
     faults: Vec<(Duration, String)>,
     /// The failure that has ended the run.
     failure: Option<SimError>,
-    /// The number of packets of each pair of hosts at the last sample, and the time of that sample.
-    before: BTreeMap<(HostId, HostId), u64>,
-    sampled_at: Time,
+    /// Two earlier counts of packets. Rates are since the later one if it is at least [`SHORTEST`] old, else since the earlier one.
+    counts: [Count; 2],
+    /// The number of packets of all hosts at the last sample.
+    all: u64,
+}
+
+/// The number of packets of each pair of hosts at a time.
+#[derive(Clone)]
+struct Count {
+    at: Time,
+    packets: BTreeMap<(HostId, HostId), u64>,
+}
+
+impl Count {
+    fn now(sim: &Sim) -> Count {
+        let traffic = sim.traffic().into_iter();
+        Count {
+            at: sim.now(),
+            packets: traffic
+                .map(|one| ((one.from, one.to), one.packets))
+                .collect(),
+        }
+    }
 }
 
 /// Serves the page of a simulation until the program is interrupted.
@@ -56,8 +78,8 @@ pub fn serve(
         until: Time::ZERO.after(until),
         faults,
         failure,
-        before: BTreeMap::new(),
-        sampled_at: sim.now(),
+        counts: [Count::now(sim), Count::now(sim)],
+        all: 0,
         sim,
     };
     let (session, handle) = Session::new(world, serde_json::Map::new(), None);
@@ -292,27 +314,22 @@ impl World for Hosts<'_> {
     }
 
     fn watch(&mut self, _: bool) {
-        self.sampled_at = self.sim.now();
-        let traffic = self.sim.traffic().into_iter();
-        self.before = traffic
-            .map(|traffic| ((traffic.from, traffic.to), traffic.packets))
-            .collect();
+        let now = Count::now(self.sim);
+        self.all = now.packets.values().sum();
+        self.counts = [now.clone(), now];
     }
 
     fn sample(&mut self) -> Sample {
-        let now = self.sim.now();
-        let seconds = now.since(self.sampled_at).as_secs_f64();
-        self.sampled_at = now;
+        let now = Count::now(self.sim);
+        let [earlier, later] = &self.counts;
+        let is_old = now.at.since(later.at) >= SHORTEST;
+        let since = if is_old { later } else { earlier };
+        let seconds = now.at.since(since.at).as_secs_f64();
         let mut rates = vec![0.0; self.hosts.len()];
         let mut edges = vec![];
-        let mut requests = 0;
-        for traffic in self.sim.traffic() {
-            let (from, to) = (traffic.from.index(), traffic.to.index());
-            let before = self
-                .before
-                .insert((traffic.from, traffic.to), traffic.packets);
-            let new = traffic.packets - before.unwrap_or(0);
-            requests += new;
+        for (pair, packets) in &now.packets {
+            let (from, to) = (pair.0.index(), pair.1.index());
+            let new = packets - since.packets.get(pair).unwrap_or(&0);
             let rate = if seconds > 0.0 {
                 (new as f64 / seconds) as f32
             } else {
@@ -332,8 +349,16 @@ impl World for Hosts<'_> {
             rate,
             ..NodeState::default()
         });
+        let nodes = nodes.collect();
+        let all = now.packets.values().sum();
+        let requests = all - self.all;
+        self.all = all;
+        if is_old {
+            self.counts.swap(0, 1);
+            self.counts[1] = now;
+        }
         Sample {
-            nodes: nodes.collect(),
+            nodes,
             edges,
             groups: vec![GroupSample {
                 requests,

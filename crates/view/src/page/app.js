@@ -18,7 +18,7 @@ import { Traces } from "./traces.js";
 /** @typedef {import("./actions.js").Scope} Scope */
 
 /** What is known of the session; `chosenName` is the name of the chosen actor. @type {import("./controls.js").State} */
-const state = { scene: null, status: null, now: 0, pace: 0, hasControls: false, chosenName: "" };
+const state = { scene: null, status: null, now: 0, frameTime: 0, pace: 0, hasControls: false, chosenName: "" };
 /** Whether no scene has come yet. */
 let isFirst = true;
 let epoch = 0;
@@ -110,7 +110,7 @@ const line = new Line({
     }
     graph.setFrame(frame);
     if (frame.hasNew && !frame.playing) void refresh?.();
-    state.now = frame.now;
+    state.now = state.frameTime = frame.now;
     state.pace = frame.playing ? frame.speed : 0;
     showTime();
   },
@@ -304,4 +304,4 @@ $("whole-run").addEventListener("click", () => {
 });
 
 // For tests: how many pictures were drawn, and what is shown.
-Object.assign(window, { corsair: { graph, look, past, shown, pictures: () => graph.pictures, now: () => state.now } });
+Object.assign(window, { corsair: { graph, look, past, shown, pictures: () => graph.pictures, now: () => state.now, frameTime: () => state.frameTime } });

@@ -8,7 +8,7 @@ import { element, link } from "./panels.js";
 
 /**
  * @typedef {import("./socket.js").Status["checkpoints"]} Checkpoints
- * @typedef {import("./measured.js").State & { pace: number, hasControls: boolean, chosenName: string }} State
+ * @typedef {import("./measured.js").State & { frameTime: number, pace: number, hasControls: boolean, chosenName: string }} State
  * @typedef {{ state: State, line: import("./socket.js").Line, past: import("./past.js").Past, choose: (name: string) => void }} Page
  */
 
