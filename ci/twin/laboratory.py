@@ -347,6 +347,8 @@ def changed(definition, scenario, configured):
             service["concurrency"] = known["slots"]
         if configured and known and known.get("processors"):
             service.setdefault("processors", known["processors"])
+            if "time_slice" in known:
+                service["time_slice"] = f"{known['time_slice']}ms"
         if scenario.slow and service["name"] == scenario.slow[0]:
             for endpoint in service["endpoints"]:
                 for step in endpoint["steps"]:

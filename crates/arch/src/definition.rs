@@ -34,6 +34,7 @@ pub use service::{
 };
 
 use crate::distribution::Distribution;
+use crate::duration_text::TimeSpan;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,6 +191,10 @@ pub struct ServiceDefinition {
     /// `1.5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<f64>,
+    /// With processors: requests take turns of at most this time instead of sharing the processors evenly, as goroutines do.
+    /// Default: none. Example: `"10ms"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_slice: Option<TimeSpan>,
     /// The rate of requests that an instance accepts; further requests are refused. Default: no limit. Example:
     /// `{"rate": 300, "burst": 50}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -256,6 +261,7 @@ impl ServiceDefinition {
             error_rate: None,
             queue: None,
             processors: None,
+            time_slice: None,
             rate_limit: None,
             endpoints: Vec::new(),
             calls: BTreeMap::new(),

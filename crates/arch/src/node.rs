@@ -28,6 +28,7 @@ mod sharing;
 mod state;
 mod storage;
 mod trace;
+mod turns;
 mod work;
 
 use health::Deferred;

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The version of [`Topology::encoded`]. Increase it when a field is added, removed or changes its meaning.
-const ENCODING_VERSION: u32 = 1;
+const ENCODING_VERSION: u32 = 2;
 
 /// An instance of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

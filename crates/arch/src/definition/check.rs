@@ -7,7 +7,7 @@ mod scripts;
 pub(crate) use scripts::reachable;
 
 use faults::{check_controller, check_faults, check_places};
-use scripts::{are_possible, check_queue, check_scripts, names_to_index};
+use scripts::{are_possible, check_queue, check_scripts, check_time_slice, names_to_index};
 
 use super::locate::Step;
 use super::{Definition, PlacesDefinition, ServiceDefinition};

@@ -249,7 +249,7 @@ const KEYS: [&str; 13] = [
     "services",
 ];
 
-const SERVICE_KEYS: [&str; 24] = [
+const SERVICE_KEYS: [&str; 25] = [
     "name",
     "machine",
     "instance",
@@ -265,6 +265,7 @@ const SERVICE_KEYS: [&str; 24] = [
     "error_rate",
     "queue",
     "processors",
+    "time_slice",
     "rate_limit",
     "endpoints",
     "calls",

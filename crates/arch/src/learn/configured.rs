@@ -155,6 +155,12 @@ fn take_service(service: &mut ServiceDefinition, other: &ServiceDefinition) -> V
         fill(&mut service.processors, &other.processors),
         &format!("{name} processors"),
     );
+    if service.processors.is_some() {
+        add(
+            fill(&mut service.time_slice, &other.time_slice),
+            &format!("{name} time_slice"),
+        );
+    }
     add(
         fill(&mut service.queue, &other.queue),
         &format!("{name} queue"),

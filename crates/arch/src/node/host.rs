@@ -88,7 +88,7 @@ impl Host {
             dependencies: Vec::new(),
             pending: PendingRequests::default(),
             health: Health::new(model.topology.begins_idle(index)),
-            in_progress: InProgress::new(costs.processors),
+            in_progress: InProgress::new(costs),
             busy: 0,
             slot_time: (0, 0),
             is_idle: model.topology.begins_idle(index),

@@ -1,9 +1,6 @@
-//! Processor sharing: all work in progress shares the processors of an instance evenly.
-//!
-//! All pieces of work get the same amount of service per unit of time. So a piece is done when the service per piece
-//! has grown, since the piece began, by the work of the piece. A heap, ordered by the service at which each piece is
-//! done, returns the next piece to finish.
+//! Processor sharing: all work in progress shares the processors of an instance, evenly or in turns.
 
+use super::turns::Turns;
 use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -14,20 +11,35 @@ use std::collections::BinaryHeap;
 pub(super) struct Sharing {
     #[serde(skip)]
     processors: f64,
-    /// The work that each piece has received until `at`, in nanoseconds.
-    served: f64,
+    pieces: Pieces,
+    /// The time until which the pieces have worked, in nanoseconds.
     at: u64,
     /// The busy time in nanoseconds, summed over processors.
     used: f64,
     is_stopped: bool,
-    /// The service at which each piece is done, as the bits of a non-negative float, which sort equally.
-    done: BinaryHeap<Reverse<(u64, u32)>>,
     /// The due time of the current timer.
     timer: Option<u64>,
 }
 
+/// The pieces of work, by their discipline.
+#[derive(Debug, Serialize, Deserialize)]
+enum Pieces {
+    Even(Even),
+    InTurns(Turns),
+}
+
+/// Pieces that all get the same amount of service per unit of time. So a piece is done when the service per piece has
+/// grown, since the piece began, by the work of the piece.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Even {
+    /// The work that each piece has received, in nanoseconds.
+    served: f64,
+    /// The service at which each piece is done, as the bits of a non-negative float, which sort equally.
+    done: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
 /// The maximum error of sums of floats, in nanoseconds.
-const NOISE: f64 = 0.01;
+pub(super) const NOISE: f64 = 0.01;
 
 impl RestoreState for Sharing {
     fn take_over(&mut self, saved: Sharing) {
@@ -39,29 +51,69 @@ impl RestoreState for Sharing {
     }
 }
 
+impl Even {
+    fn begin(&mut self, slot: u32, work: f64) {
+        if self.done.is_empty() {
+            self.served = 0.0;
+        }
+        let done = self.served + work;
+        self.done.push(Reverse((done.to_bits(), slot)));
+    }
+
+    fn finish(&mut self) -> Option<u32> {
+        let &Reverse((done, slot)) = self.done.peek()?;
+        if f64::from_bits(done) > self.served + NOISE {
+            return None;
+        }
+        self.done.pop();
+        Some(slot)
+    }
+
+    /// Returns the time at `speed` until a piece is done.
+    fn next(&self, speed: f64) -> Option<f64> {
+        let next = self.done.peek();
+        next.map(|&Reverse((done, _))| (f64::from_bits(done) - self.served).max(0.0) / speed)
+    }
+}
+
 impl Sharing {
-    pub(super) fn new(processors: f64) -> Sharing {
+    /// Creates processors without work. With a time slice in nanoseconds, pieces take turns.
+    pub(super) fn new(processors: f64, slice: Option<u64>) -> Sharing {
         Sharing {
             processors,
-            served: 0.0,
+            pieces: match slice {
+                None => Pieces::Even(Even::default()),
+                Some(slice) => Pieces::InTurns(Turns::new(processors, slice)),
+            },
             at: 0,
             used: 0.0,
             is_stopped: false,
-            done: BinaryHeap::new(),
             timer: None,
         }
     }
 
-    /// Returns the fraction of a processor that each piece gets.
+    /// Returns the number of pieces that work.
+    fn working(&self) -> usize {
+        match &self.pieces {
+            Pieces::Even(even) => even.done.len(),
+            Pieces::InTurns(turns) => turns.working(),
+        }
+    }
+
+    /// Returns the fraction of a processor that each working piece gets.
     fn speed(&self) -> f64 {
-        (self.processors / self.done.len().max(1) as f64).min(1.0)
+        (self.processors / self.working().max(1) as f64).min(1.0)
     }
 
     fn advance(&mut self, now: u64) {
-        if !self.is_stopped && !self.done.is_empty() {
-            let served = now.saturating_sub(self.at) as f64 * self.speed();
-            self.served += served;
-            self.used += served * self.done.len() as f64;
+        let working = self.working();
+        if !self.is_stopped && working > 0 {
+            let (time, speed) = (now.saturating_sub(self.at) as f64, self.speed());
+            self.used += time * speed * working as f64;
+            match &mut self.pieces {
+                Pieces::Even(even) => even.served += time * speed,
+                Pieces::InTurns(turns) => turns.advance(time, speed),
+            }
         }
         self.at = now;
     }
@@ -75,32 +127,32 @@ impl Sharing {
     /// Starts a piece of work, given in nanoseconds on a dedicated processor.
     pub(super) fn begin(&mut self, slot: u32, work: u64, now: u64) {
         self.advance(now);
-        if self.done.is_empty() {
-            self.served = 0.0;
+        match &mut self.pieces {
+            Pieces::Even(even) => even.begin(slot, work as f64),
+            Pieces::InTurns(turns) => turns.begin(slot, work as f64),
         }
-        let done = self.served + work as f64;
-        self.done.push(Reverse((done.to_bits(), slot)));
     }
 
     /// Takes the next piece that is done at `now`.
     pub(super) fn finish(&mut self, now: u64) -> Option<u32> {
         self.advance(now);
-        let &Reverse((done, slot)) = self.done.peek()?;
-        if self.is_stopped || f64::from_bits(done) > self.served + NOISE {
-            return None;
+        match &mut self.pieces {
+            _ if self.is_stopped => None,
+            Pieces::Even(even) => even.finish(),
+            Pieces::InTurns(turns) => turns.finish(),
         }
-        self.done.pop();
-        Some(slot)
     }
 
     /// Returns the delay of a new timer, if the current timer is wrong.
     pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
         self.advance(now);
-        let next = self.done.peek().filter(|_| !self.is_stopped);
-        let due = next.map(|&Reverse((done, _))| {
-            let left = (f64::from_bits(done) - self.served).max(0.0) / self.speed();
-            now.saturating_add(libm::ceil(left) as u64)
-        });
+        let speed = self.speed();
+        let next = match &self.pieces {
+            _ if self.is_stopped => None,
+            Pieces::Even(even) => even.next(speed),
+            Pieces::InTurns(turns) => turns.next(speed),
+        };
+        let due = next.map(|left| now.saturating_add(libm::ceil(left) as u64));
         if due == self.timer {
             return None;
         }
@@ -130,7 +182,10 @@ impl Sharing {
 
     /// Removes all work.
     pub(super) fn clear(&mut self) {
-        self.done.clear();
+        match &mut self.pieces {
+            Pieces::Even(even) => even.done.clear(),
+            Pieces::InTurns(turns) => turns.clear(),
+        }
         self.timer = None;
     }
 }
@@ -141,7 +196,7 @@ mod tests {
 
     #[test]
     fn two_pieces_share_a_processor_and_the_shorter_is_done_first() {
-        let mut sharing = Sharing::new(1.0);
+        let mut sharing = Sharing::new(1.0, None);
         sharing.begin(0, 100, 0);
         assert_eq!(sharing.next_timer(0), Some(100));
         sharing.begin(1, 20, 10);
@@ -158,12 +213,81 @@ mod tests {
 
     #[test]
     fn no_piece_has_more_than_one_processor_and_a_pause_stops_all() {
-        let mut sharing = Sharing::new(4.0);
+        let mut sharing = Sharing::new(4.0, None);
         sharing.begin(0, 100, 0);
         assert_eq!(sharing.next_timer(0), Some(100));
         sharing.pause(30);
         assert_eq!((sharing.finish(500), sharing.next_timer(500)), (None, None));
         sharing.resume(500);
         assert_eq!(sharing.next_timer(500), Some(70));
+    }
+
+    /// Begins these pieces at the given times, and returns the slots in the order in which they are done, with the times.
+    fn run(sharing: &mut Sharing, pieces: &[(u64, u64)]) -> Vec<(u32, u64)> {
+        let (mut done, mut next, mut now) = (Vec::new(), 0, 0);
+        let mut due = None;
+        while done.len() < pieces.len() {
+            let begins = pieces.get(next).map(|&(at, _)| at);
+            now = match (begins, due) {
+                (Some(begins), Some(due)) => u64::min(begins, due),
+                (begins, due) => begins.or(due).unwrap_or(now),
+            };
+            if begins == Some(now) {
+                sharing.begin(next as u32, pieces[next].1, now);
+                next += 1;
+            } else if sharing.is_due(now) {
+                due = None;
+                while let Some(slot) = sharing.finish(now) {
+                    done.push((slot, now));
+                }
+            } else {
+                due = None;
+            }
+            if let Some(after) = sharing.next_timer(now) {
+                due = Some(now + after);
+            }
+        }
+        done
+    }
+
+    #[test]
+    fn pieces_take_turns_of_a_time_slice() {
+        let mut sharing = Sharing::new(1.0, Some(10));
+        // 0 works from 0 to 10, 1 to 20, 2 to 25, 0 to 35, 1 to 37, and 0 alone until it is done.
+        let pieces = [(0, 40), (3, 12), (4, 5)];
+        assert_eq!(run(&mut sharing, &pieces), [(2, 25), (1, 37), (0, 57)]);
+        assert_eq!(sharing.used(100), 57);
+        // A piece alone has one turn after another: the third begins at 120, and ends at 130.
+        let mut sharing = Sharing::new(1.0, Some(10));
+        let pieces = [(100, 100), (125, 5)];
+        assert_eq!(run(&mut sharing, &pieces), [(1, 135), (0, 205)]);
+    }
+
+    #[test]
+    fn turns_on_several_processors_and_parts_of_one() {
+        let mut sharing = Sharing::new(2.0, Some(10));
+        let pieces = [(0, 20), (0, 20), (0, 20)];
+        assert_eq!(run(&mut sharing, &pieces), [(0, 20), (2, 30), (1, 30)]);
+        let mut sharing = Sharing::new(0.5, Some(10));
+        assert_eq!(run(&mut sharing, &[(0, 10), (0, 5)]), [(1, 20), (0, 30)]);
+    }
+
+    #[test]
+    fn shorter_slices_come_closer_to_even_sharing() {
+        let pieces: Vec<(u64, u64)> = (0..50).map(|n| (n * 700, 300 + n * n % 977)).collect();
+        let mean = |slice| {
+            let done = run(&mut Sharing::new(1.0, slice), &pieces);
+            let took = done.iter().map(|&(slot, at)| at - pieces[slot as usize].0);
+            took.sum::<u64>() as f64 / 50.0
+        };
+        let (even, one, long) = (mean(None), mean(Some(1)), mean(Some(1_000_000)));
+        assert!((one / even - 1.0).abs() < 0.01, "{one} {even}");
+        // Slices above every work are a queue.
+        let (mut free, mut waited) = (0, 0);
+        for &(at, work) in &pieces {
+            free = u64::max(free, at) + work;
+            waited += free - at;
+        }
+        assert_eq!(long, waited as f64 / 50.0);
     }
 }

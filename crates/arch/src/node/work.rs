@@ -3,6 +3,7 @@
 use super::job::Job;
 use super::sharing::Sharing;
 use crate::saved::RestoreState;
+use crate::topology::Costs;
 use corsair::Token;
 use serde::{Deserialize, Serialize};
 
@@ -56,11 +57,11 @@ impl RestoreState for InProgress {
 }
 
 impl InProgress {
-    /// Creates an instance without work. `processors` is the number of shared processors, or `None` if jobs do not
-    /// share processors.
-    pub(super) fn new(processors: Option<f64>) -> InProgress {
+    /// Creates an instance without work.
+    pub(super) fn new(costs: &Costs) -> InProgress {
+        let sharing = |processors| Box::new(Sharing::new(processors, costs.time_slice));
         InProgress {
-            sharing: processors.map(|processors| Box::new(Sharing::new(processors))),
+            sharing: costs.processors.map(sharing),
             ..InProgress::default()
         }
     }

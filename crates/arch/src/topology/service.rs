@@ -77,6 +77,9 @@ pub struct Costs {
     pub queue: QueueRules,
     /// The processors that all work of an instance shares; `None`: one for each piece of work.
     pub processors: Option<f64>,
+    /// The longest time in nanoseconds that a piece of work has a processor while others wait; `None`: the pieces share
+    /// the processors evenly.
+    pub time_slice: Option<u64>,
     /// The rate limit of an instance; `None`: no limit.
     pub rate_limit: Option<Rate>,
 }
@@ -189,6 +192,7 @@ impl Costs {
                 .map(QueueRules::new)
                 .unwrap_or_default(),
             processors: service.processors,
+            time_slice: service.time_slice.map(TimeSpan::nanos),
             rate_limit: (service.rate_limit.as_ref()).and_then(|limit| Rate::new(limit).ok()),
         }
     }

@@ -3,7 +3,8 @@
 use crate::scene::run;
 use corsair::Random;
 use corsair_arch::{
-    LearnOptions, LearnReport, Plan, Scale, ServiceDefinition, Topology, learn_with, read_text,
+    LearnOptions, LearnReport, Plan, Scale, ServiceDefinition, TimeSpan, Topology, learn_with,
+    read_text,
 };
 use serde_json::json;
 use std::collections::{BinaryHeap, VecDeque};
@@ -269,14 +270,16 @@ fn slots_are_learned_from_requests_that_wait_before_their_spans() {
 #[test]
 #[ignore = "takes many seconds; ci/gate.sh runs it"]
 fn a_processor_is_learned_from_requests_that_wait_for_it_before_their_spans() {
-    // The simulated processor is shared evenly, which is the limit of short turns. Turns of 10 ms are about as long as the
-    // work, so that the true 99th percentile is lower.
-    for (turn, tolerances) in [(0.001, [0.1, 0.15]), (0.01, [0.12, 0.27])] {
+    for turn in [0.001, 0.01] {
         let order = Order::RoundRobin(turn);
-        let found = learned(&requests(order, 0.3, RECORDED), |_| 0);
+        let mut found = learned(&requests(order, 0.3, RECORDED), |_| 0);
         let limits = (db(&found).concurrency, db(&found).processors);
         assert_eq!(limits, (None, Some(1.0)), "{:?}", found.remarks);
-        predicts(&found, order, tolerances);
+        // Traces do not show the length of turns. Short ones come close to even sharing; long ones must be configured.
+        let slice = (turn > 0.005).then(|| TimeSpan(Duration::from_secs_f64(turn)));
+        let mut services = found.definition.services.iter_mut();
+        services.find(|one| one.name == "db").unwrap().time_slice = slice;
+        predicts(&found, order, [0.1, 0.15]);
     }
 }
 

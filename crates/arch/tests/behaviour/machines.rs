@@ -106,17 +106,23 @@ fn service() -> impl Strategy<Value = Value> {
 
 /// Returns the text of a random definition with machines, valid or not.
 fn definition() -> impl Strategy<Value = String> {
-    let machine = (processors(), prop::option::weighted(0.3, faults()));
+    let slices = prop::sample::select(&["20us", "1ms", "1s", "0s", "x"][..]);
+    let slice = prop::option::weighted(0.3, slices.prop_map(|slice| json!(slice)));
+    let machine = (processors(), slice, prop::option::weighted(0.3, faults()));
     let machines = prop::collection::vec((name(), machine), 0..3);
     let services = prop::collection::vec(service(), 1..4);
     (machines, services, name()).prop_map(|(machines, mut services, entry)| {
-        let machines = machines.into_iter().map(|(name, (processors, faults))| {
-            let machine = match faults {
-                Some(faults) => json!({"processors": processors, "faults": faults}),
-                None => json!({"processors": processors}),
-            };
-            (name, machine)
-        });
+        let machines = machines
+            .into_iter()
+            .map(|(name, (processors, slice, faults))| {
+                let mut machine = json!({"processors": processors});
+                for (key, value) in [("time_slice", slice), ("faults", faults)] {
+                    if let Some(value) = value {
+                        machine[key] = value;
+                    }
+                }
+                (name, machine)
+            });
         services.push(json!({"name": "www", "package": "denominator", "dependencies": [entry]}));
         let machines: serde_json::Map<String, Value> = machines.collect();
         json!({"arch": "x", "machines": machines, "services": services}).to_string()
@@ -208,6 +214,7 @@ proptest! {
         works in prop::collection::vec((500..3_000u64, any::<bool>()), 1..4),
         counts in prop::collection::vec(1..4u64, 3),
         share in prop::sample::select(&[0.25, 0.5, 1.0_f64][..]),
+        slice in prop::option::of(1..3u64),
     ) {
         // Each service works, and calls the next with a probability.
         let names = ["a", "b", "c"];
@@ -222,7 +229,10 @@ proptest! {
                 "endpoints": [{"name": "get", "steps": steps}]})
         }).collect();
         let processors = processors as f64 / 2.0;
-        let machines = json!({"box": {"processors": processors}});
+        let mut machines = json!({"box": {"processors": processors}});
+        if let Some(slice) = slice {
+            machines["box"]["time_slice"] = json!(format!("{slice}ms"));
+        }
         // With fewer requests at once than processors, some would be idle.
         let load = json!({"users": 60, "requests": {"common": 1}});
         let expected = processors / demand;

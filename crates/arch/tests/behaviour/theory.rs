@@ -219,6 +219,23 @@ fn processor_sharing_does_not_care_how_work_is_distributed() {
     }
 }
 
+// Guarantee: arch-4.
+#[test]
+fn requests_take_turns_on_a_processor() {
+    let mean = |work: &str, slice: &str, seconds| {
+        let fields = format!(r#""service_time": {work}, "processors": 1, "time_slice": "{slice}""#);
+        times(&store(&fields, &reads(700.0), seconds)).0
+    };
+    // The remaining time of exponential work does not depend on what is done, so the mean is that of M/M/1.
+    let exponential = mean(r#"{"exponential": "1ms"}"#, "400us", 400);
+    close(exponential, 1.0 / 300.0, 0.02, "M/M/1");
+    // Slices as long as the work are a queue: M/D/1. Short ones come close to even sharing.
+    let queue = mean(r#""1ms""#, "1ms", 200);
+    close(queue, 1e-3 + 700.0 * 1e-6 / (2.0 * 0.3), 0.02, "M/D/1");
+    let even = mean(r#""1ms""#, "20us", 60);
+    close(even, 1e-3 / 0.3, 0.04, "M/D/1-PS");
+}
+
 #[test]
 fn the_99th_percentile_of_processor_sharing() {
     // M/M/1-PS: a request finds n others with the probability (1 − ρ) ρⁿ, and completes at the rate μ / (n + 1). A

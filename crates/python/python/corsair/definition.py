@@ -602,6 +602,8 @@ class Machine(Part):
     processors: The number of processors. Example: 4.
     faults: Faults of the machine, which affect the work of all its services. Default: []. Example: [{"kind":
         "pause", "at": "1s", "for": "50ms", "every": "1s"}].
+    time_slice: The requests take turns of at most this time instead of sharing the processors evenly. Default:
+        none. Example: "3ms".
     """
 
     processors: float
@@ -610,10 +612,15 @@ class Machine(Part):
     """Faults of the machine, which affect the work of all its services. Default: []. Example: [{"kind": "pause",
     "at": "1s", "for": "50ms", "every": "1s"}].
     """
+    time_slice: TimeSpan | None = None
+    """The requests take turns of at most this time instead of sharing the processors evenly. Default: none.
+    Example: "3ms".
+    """
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "processors": ("processors", None),
         "faults": ("faults", "list part Fault"),
+        "time_slice": ("time_slice", None),
     }
     _required: ClassVar[frozenset[str]] = frozenset(["processors"])
 
@@ -937,6 +944,8 @@ class Service(Part):
         all regions. Default: 0. Example: 1.
     service_time: The time that the service works on a request before it answers or calls further services.
         Default: "0s". Example: {"exponential": "20ms"}.
+    time_slice: With processors: requests take turns of at most this time instead of sharing the processors
+        evenly, as goroutines do. Default: none. Example: "10ms".
     useCustomGuesstimate: In Guesstimate's models, guesstimateValue replaces the measured times of this service.
         Default: false. Example: true.
     """
@@ -1013,6 +1022,10 @@ class Service(Part):
     """The time that the service works on a request before it answers or calls further services. Default: "0s".
     Example: {"exponential": "20ms"}.
     """
+    time_slice: TimeSpan | None = None
+    """With processors: requests take turns of at most this time instead of sharing the processors evenly, as
+    goroutines do. Default: none. Example: "10ms".
+    """
     useCustomGuesstimate: bool = False
     """In Guesstimate's models, guesstimateValue replaces the measured times of this service. Default: false.
     Example: true.
@@ -1044,6 +1057,7 @@ class Service(Part):
         "rate_limit": ("rate_limit", "part RateLimit"),
         "regions": ("regions", None),
         "service_time": ("service_time", None),
+        "time_slice": ("time_slice", None),
         "useCustomGuesstimate": ("useCustomGuesstimate", None),
     }
     _required: ClassVar[frozenset[str]] = frozenset(["name", "package"])

@@ -5,7 +5,7 @@ use super::super::{
     Definition, EndpointDefinition, FaultKind, MachineDefinition, ServiceDefinition,
     StepDefinition, Targets,
 };
-use super::{Problem, Wrong, are_possible, at, is_name};
+use super::{Problem, Wrong, are_possible, at, check_time_slice, is_name};
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
 use std::time::Duration;
@@ -28,6 +28,9 @@ pub(super) fn expand(mut definition: Definition) -> Result<Definition, Wrong<'st
             return wrong(format!(
                 "has {count:?} processors; give more than 0, up to a million"
             ));
+        }
+        if let Err(what) = check_time_slice(machine.time_slice) {
+            return wrong(format!("has {what}"));
         }
         let mut made = service_of(&name, machine);
         let mut on_it = (definition.services.iter_mut().enumerate())
@@ -55,6 +58,7 @@ pub(super) fn expand(mut definition: Definition) -> Result<Definition, Wrong<'st
 fn service_of(name: &str, machine: MachineDefinition) -> ServiceDefinition {
     let mut made = ServiceDefinition::new(name, "service");
     made.processors = Some(machine.processors);
+    made.time_slice = machine.time_slice;
     made.faults = machine.faults;
     // The machine is where its services are, so the travel time is the shortest possible one.
     made.latency = Some(Distribution::Constant(TimeSpan(Duration::ZERO)));

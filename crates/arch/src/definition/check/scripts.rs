@@ -9,6 +9,7 @@ use crate::policy::{Policy, Rate};
 use crate::script::{self, CertainCalls, Endpoints, Script};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) fn names_to_index(definition: &Definition, name: &str) -> Option<usize> {
     let mut services = definition.services.iter();
@@ -42,6 +43,19 @@ pub(super) fn are_possible(processors: f64) -> bool {
     processors > 0.0 && processors <= 1e6
 }
 
+/// The shortest time slice: each turn is an event.
+const LEAST_SLICE: Duration = Duration::from_micros(10);
+
+/// Checks the time slice of an instance or a machine.
+pub(super) fn check_time_slice(slice: Option<TimeSpan>) -> Result<(), String> {
+    match slice {
+        Some(slice) if slice.0 < LEAST_SLICE => Err(format!(
+            "a time slice of {slice}, which is too short; give 10us or more, or remove it to share evenly"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Checks fields of services that accept requests, and rejects invalid combinations.
 pub(super) fn check_queue(
     service: &ServiceDefinition,
@@ -51,6 +65,7 @@ pub(super) fn check_queue(
     for (key, is_there) in [
         ("queue", service.queue.is_some()),
         ("processors", service.processors.is_some()),
+        ("time_slice", service.time_slice.is_some()),
         ("rate_limit", service.rate_limit.is_some()),
     ] {
         if is_there && !takes {
@@ -94,6 +109,12 @@ pub(super) fn check_queue(
         );
         return Err(("processors", what));
     }
+    if service.time_slice.is_some() && service.processors.is_none() {
+        let what =
+            "without processors requests take no turns; give processors, or remove time_slice";
+        return Err(("time_slice", what.to_owned()));
+    }
+    check_time_slice(service.time_slice).map_err(|what| ("time_slice", what))?;
     if let Some(limit) = &service.rate_limit {
         Rate::new(limit).map_err(|what| ("rate_limit", what))?;
     }

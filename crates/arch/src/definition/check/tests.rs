@@ -379,6 +379,14 @@ fn what_is_wrong_with_scripts_and_policies_is_reported_with_its_line_and_the_nea
             r#""processors": 0"#,
             "0.0 processors are not possible; give more than 0, up to a million",
         ),
+        (
+            r#""time_slice": "10ms""#,
+            "without processors requests take no turns; give processors, or remove time_slice",
+        ),
+        (
+            r#""processors": 1, "time_slice": "0s""#,
+            "a time slice of 0s, which is too short; give 10us or more, or remove it to share evenly",
+        ),
     ] {
         let said = refusal(&scripted(fields));
         let line = if said.starts_with("shop.json:5") {
@@ -517,6 +525,11 @@ fn machines_have_processors_that_their_services_share() {
             r#"{"box": {"processors": 0}}"#,
             "",
             "machine 'box' has 0.0 processors; give more than 0, up to a million",
+        ),
+        (
+            r#"{"box": {"processors": 2, "time_slice": "1us"}}"#,
+            "",
+            "machine 'box' has a time slice of 1us, which is too short; give 10us or more, or remove it to share evenly",
         ),
         (
             r#"{"": {"processors": 2}}"#,
