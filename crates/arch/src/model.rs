@@ -321,7 +321,8 @@ impl Model {
     }
 
     /// True if an instance may call another instance, or itself. The caller's registries must know that instance.
-    /// Services that stay in their zone call other zones of their region only if their own zone has no instance.
+    /// Services that stay in their zone call other zones of their region only if their own zone has none of the instances
+    /// that they depend on.
     ///
     /// A registry knows the instances of its region, and instances that register everywhere: those of services outside
     /// all regions, and of services that depend on eureka, such as joined rings.
@@ -344,7 +345,8 @@ fn may_call(topology: &Topology, present: &FxHashSet<(u32, Zone)>, caller: u32, 
     let is_known = same_region || service.all_regions || topology.service_of(node).all_regions;
     let stays = service.package.stays_in_zone() && from.at.zone.is_some();
     let may_leave_zone = !stays || to.at.zone.is_none() || from.at.zone == to.at.zone;
-    is_known && (may_leave_zone || same_region && !present.contains(&(to.service, from.at)))
+    let is_here = |&service: &u32| present.contains(&(service, from.at));
+    is_known && (may_leave_zone || same_region && !service.dependencies.iter().any(is_here))
 }
 
 /// Returns the zones in which services have instances from the beginning, as (service, zone).

@@ -125,7 +125,7 @@ impl Package {
         matches!(self, Package::PriamCassandra | Package::Riak)
     }
 
-    /// True if instances call only services of their own zone, provided that the zone has instances.
+    /// True if instances call only services of their own zone, provided that the zone has an instance of one of them.
     pub fn stays_in_zone(self) -> bool {
         matches!(self, Package::Zuul | Package::Karyon)
     }
