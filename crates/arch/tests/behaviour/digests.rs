@@ -24,7 +24,7 @@ type Known = (&'static str, u32, u64, u64, u64);
 const KNOWN: [Known; 11] = [
     ("netflixoss", 1, 0, 0xa537_737f_f0c9_76e4, 3973),
     ("netflixoss", 2, 1, 0x878c_dc91_c619_993a, 7171),
-    ("netflix", 1, 2, 0x3c99_de20_370b_e158, 7595),
+    ("netflix", 1, 2, 0xde1c_064a_a61e_9298, 7797),
     ("lamp", 3, 3, 0x4d9d_9e15_9049_f96f, 3053),
     ("cassandra", 2, 4, 0xd3b4_102f_dbf8_c1a6, 5127),
     ("riak", 1, 5, 0xd7b7_aad5_d343_747a, 7310),
