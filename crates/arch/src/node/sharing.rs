@@ -11,6 +11,9 @@ use std::collections::BinaryHeap;
 pub(super) struct Sharing {
     #[serde(skip)]
     processors: f64,
+    /// The longest turn in nanoseconds, if pieces take turns.
+    #[serde(skip)]
+    slice: Option<u64>,
     pieces: Pieces,
     /// The time until which the pieces have worked, in nanoseconds.
     at: u64,
@@ -43,9 +46,24 @@ pub(super) const NOISE: f64 = 0.01;
 
 impl RestoreState for Sharing {
     fn take_over(&mut self, saved: Sharing) {
-        let processors = self.processors;
+        let mut now = Sharing::new(self.processors, self.slice);
+        match (&mut now.pieces, saved.pieces) {
+            (Pieces::InTurns(turns), Pieces::InTurns(saved)) => turns.take_over(saved),
+            (Pieces::Even(even), Pieces::Even(saved)) => *even = saved,
+            // The discipline has changed: the pieces begin with the work that remains.
+            (Pieces::InTurns(turns), Pieces::Even(saved)) => {
+                saved
+                    .left()
+                    .for_each(|(slot, work)| turns.begin(slot, work));
+            }
+            (Pieces::Even(even), Pieces::InTurns(saved)) => {
+                saved.left().for_each(|(slot, work)| even.begin(slot, work));
+            }
+        }
         *self = Sharing {
-            processors,
+            processors: now.processors,
+            slice: now.slice,
+            pieces: now.pieces,
             ..saved
         };
     }
@@ -58,6 +76,14 @@ impl Even {
         }
         let done = self.served + work;
         self.done.push(Reverse((done.to_bits(), slot)));
+    }
+
+    /// Returns the pieces in the order in which they end, with their remaining work.
+    fn left(self) -> impl Iterator<Item = (u32, f64)> {
+        let mut done: Vec<(u64, u32)> = self.done.into_iter().map(|Reverse(one)| one).collect();
+        done.sort_unstable();
+        let left = move |(done, slot)| (slot, (f64::from_bits(done) - self.served).max(0.0));
+        done.into_iter().map(left)
     }
 
     fn finish(&mut self) -> Option<u32> {
@@ -81,6 +107,7 @@ impl Sharing {
     pub(super) fn new(processors: f64, slice: Option<u64>) -> Sharing {
         Sharing {
             processors,
+            slice,
             pieces: match slice {
                 None => Pieces::Even(Even::default()),
                 Some(slice) => Pieces::InTurns(Turns::new(processors, slice)),
@@ -289,5 +316,41 @@ mod tests {
             waited += free - at;
         }
         assert_eq!(long, waited as f64 / 50.0);
+    }
+
+    #[test]
+    fn saved_pieces_continue_under_other_rules() {
+        let pieces = [(0, 40), (0, 20), (0, 30)];
+        let saved = |slice| {
+            let mut sharing = Sharing::new(1.0, slice);
+            for (slot, &(_, work)) in (0..).zip(&pieces) {
+                sharing.begin(slot, work, 0);
+            }
+            assert_eq!(sharing.finish(15), None);
+            let text = serde_json::to_string(&sharing).unwrap();
+            serde_json::from_str::<Sharing>(&text).unwrap()
+        };
+        for before in [None, Some(10)] {
+            for (processors, after) in [(1.0, None), (1.0, Some(10)), (2.0, Some(1)), (3.0, None)] {
+                let mut sharing = Sharing::new(processors, after);
+                sharing.take_over(saved(before));
+                sharing.timer = None;
+                let (mut now, mut done) = (15, 0);
+                while let Some(next) = sharing.next_timer(now) {
+                    now += next;
+                    assert!(sharing.is_due(now));
+                    while sharing.finish(now).is_some() {
+                        done += 1;
+                    }
+                }
+                // All work is done, once.
+                assert_eq!(done, 3, "{before:?} {processors} {after:?}");
+                let used = sharing.used;
+                assert!(
+                    (used - 90.0).abs() < 1.0,
+                    "{before:?} {processors} {after:?}: {used}"
+                );
+            }
+        }
     }
 }

@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Turns {
     /// The maximum number of pieces that work at once.
+    #[serde(skip)]
     most: usize,
+    #[serde(skip)]
     slice: f64,
     working: Vec<Turn>,
     /// The pieces that wait for a turn, with their remaining work.
@@ -35,6 +37,26 @@ impl Turns {
             working: Vec::new(),
             ready: VecDeque::new(),
         }
+    }
+
+    /// Takes over saved pieces, under the rules of `self`.
+    pub(super) fn take_over(&mut self, saved: Turns) {
+        (self.working, self.ready) = (saved.working, saved.ready);
+        for turn in &mut self.working {
+            turn.time = turn.time.min(self.slice);
+        }
+        while self.working.len() > self.most
+            && let Some(last) = self.working.pop()
+        {
+            self.ready.push_front((last.slot, last.work));
+        }
+        self.fill();
+    }
+
+    /// Returns all pieces with their remaining work: first those that work, then those that wait.
+    pub(super) fn left(self) -> impl Iterator<Item = (u32, f64)> {
+        let working = self.working.into_iter().map(|turn| (turn.slot, turn.work));
+        working.chain(self.ready)
     }
 
     /// Returns the number of pieces that work.
