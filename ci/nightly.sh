@@ -9,9 +9,6 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-# As tests are built: programs run two to four times faster.
-export CARGO_PROFILE_DEV_OPT_LEVEL=1
-
 # Name, command, what it proves.
 steps=(
     "loom|ci/test.sh loom|every interleaving of small models of the barrier, the exchange, edges and fork-join"

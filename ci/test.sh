@@ -22,8 +22,6 @@ cd "$(dirname "$0")/.."
 export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 # The steps build once; incremental caches would only cost time and space.
 export CARGO_INCREMENTAL=0
-# As tests are built, so that both share what is built.
-export CARGO_PROFILE_DEV_OPT_LEVEL=1
 
 all_steps=(toolchain fmt words lean clippy tests docs examples benches versus readme semantics features ui loom deny)
 
