@@ -49,7 +49,6 @@ use crate::definition::{CheckedDefinition, Definition, DefinitionError, read_tex
 use crate::plan::SimulateError;
 use corsair::Config;
 use invocation::Invocations;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,8 +74,7 @@ pub struct LearnReport {
     /// True if the compared response times are of traces that were not learned from.
     pub is_held_out: bool,
     recorded: Vec<judge::RecordedKind>,
-    /// The requests per second at each service.
-    visited: BTreeMap<String, f64>,
+    visited: define::Visits,
 }
 
 /// The options of learning.

@@ -47,23 +47,11 @@ pub struct PirateResults {
 }
 
 impl Pirates {
-    /// Reads and checks the run that the options describe.
-    ///
-    /// # Errors
-    /// Returns the first fault, with its flag.
-    pub fn new(options: &Options, pirates: &PirateOptions) -> Result<Pirates> {
-        Pirates::new_shared(options, pirates, 1)
-    }
-
     /// Reads and checks the run that the options describe, for one of `machines` machines that run equal parts of it.
     ///
     /// # Errors
     /// Returns the first fault, with its flag.
-    pub fn new_shared(
-        options: &Options,
-        pirates: &PirateOptions,
-        machines: u32,
-    ) -> Result<Pirates> {
+    pub fn new(options: &Options, pirates: &PirateOptions, machines: u32) -> Result<Pirates> {
         let network = options.reload.as_deref().map(network::read).transpose()?;
         let listed = network.as_ref().map(|network| Arc::clone(network.names()));
         let scenario = Fsm {

@@ -2,6 +2,7 @@
 
 mod arch;
 mod checkpoint;
+mod chosen;
 mod cli;
 mod cluster;
 mod commands;

@@ -1,11 +1,10 @@
 //! Executes a run from its options to its summary, for any workload.
 
-use crate::arch::Services;
+use crate::chosen::{Purpose, with_workload};
 use crate::console::Console;
 use crate::driver::Local;
 use crate::ending::Ending;
-use crate::fsm::Pirates;
-use crate::options::{Options, WorkloadOptions};
+use crate::options::Options;
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
 use crate::workload::Workload;
@@ -22,15 +21,22 @@ use std::sync::Arc;
 /// # Errors
 /// If the run cannot start, fails, or its output cannot be written.
 pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
-    let ended = match &options.what {
-        WorkloadOptions::Pirates(pirates) => {
-            Pirates::new(options, pirates).and_then(|made| simulate(options, args, made))
-        }
-        WorkloadOptions::Services(services) => {
-            Services::new(options, services).and_then(|made| simulate(options, args, made))
-        }
-    };
+    let ended = with_workload(options, 1, Simulate { options, args });
     ended.map_err(|error| observed::with_flag(options, error))
+}
+
+/// The purpose of a run in this process.
+struct Simulate<'a> {
+    options: &'a Options,
+    args: &'a str,
+}
+
+impl Purpose for Simulate<'_> {
+    type Output = Result<ExitCode>;
+
+    fn fulfil<W: Workload>(self, workload: Result<W>) -> Result<ExitCode> {
+        simulate(self.options, self.args, workload?)
+    }
 }
 
 fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<ExitCode> {

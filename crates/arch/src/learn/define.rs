@@ -20,6 +20,9 @@ use crate::definition::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+/// The requests per second at each endpoint of each service.
+pub(super) type Visits = BTreeMap<String, BTreeMap<String, f64>>;
+
 /// A learned definition, before its validation.
 #[derive(Debug)]
 pub(super) struct LearnedDefinition {
@@ -27,8 +30,7 @@ pub(super) struct LearnedDefinition {
     pub(super) kinds: Vec<RecordedKind>,
     pub(super) lasted: u64,
     pub(super) remarks: Vec<String>,
-    /// The requests per second at each service.
-    pub(super) visited: BTreeMap<String, f64>,
+    pub(super) visited: Visits,
     pub(super) unseen: Vec<UnseenPolicies>,
 }
 
@@ -271,18 +273,19 @@ impl Requests {
     }
 }
 
-/// Returns the requests per second at each service in a recording of this length.
-fn visited(
-    names: &TracedNames,
-    invocations: &Invocations,
-    lasted: u64,
-    sampled: f64,
-) -> BTreeMap<String, f64> {
-    let mut visited: BTreeMap<String, f64> = BTreeMap::new();
+/// Returns the requests per second at each endpoint in a recording of this length.
+fn visited(names: &TracedNames, invocations: &Invocations, lasted: u64, sampled: f64) -> Visits {
     let share = f64::from(u32::MAX).min(1e9 / lasted.max(1) as f64 / sampled);
+    let mut counts: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for made in &invocations.all {
-        let name = names.service(made.service).to_owned();
-        *visited.entry(name).or_default() += f64::from(made.weight) * share;
+        let endpoint = (made.service, names.operation(made));
+        *counts.entry(endpoint).or_default() += f64::from(made.weight);
+    }
+    let mut visited = Visits::new();
+    for ((service, operation), count) in counts {
+        let of = visited.entry(names.service(service).to_owned());
+        let endpoint = names.endpoints[&service][&operation].clone();
+        of.or_default().insert(endpoint, count * share);
     }
     visited
 }

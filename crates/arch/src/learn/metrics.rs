@@ -97,16 +97,20 @@ impl LearnReport {
             labels.any(|label| label == name || label.replace(['.', '/'], "-") == name)
         };
         let mut visited = self.visited.iter();
-        let Some((name, rate)) = visited.find(|(name, rate)| is_named(name) && **rate > 0.0) else {
+        let Some((name, rates)) = visited.find(|(name, _)| is_named(name)) else {
             return;
         };
-        let (name, rate) = (name.clone(), *rate);
+        let rate: f64 = rates.values().sum();
+        if rate <= 0.0 {
+            return;
+        }
         if series.points.is_empty() {
             return;
         }
         let (value, error) = (series.mean() / rate, series.error() / rate);
         let mut services = self.definition.services.iter();
-        let work = services.find(|one| one.name == name).map(work_of);
+        let service = services.find(|one| one.name == *name);
+        let work = service.map(|service| work_of(service, rates) / rate);
         let part = work
             .filter(|work| *work > 0.0)
             .map(|work| format!(", {:.0} % of its work", (value / work * 100.0).min(100.0)));

@@ -5,7 +5,9 @@
 //! original. The variation of the results estimates the variation over many recordings.
 
 use super::invocation::Invocations;
-use crate::definition::{CallPolicy, Definition, Rate, ServiceDefinition, StepDefinition};
+use crate::definition::{
+    CallPolicy, Definition, EndpointDefinition, Rate, ServiceDefinition, StepDefinition,
+};
 use crate::duration_text::TimeSpan;
 use corsair::Random;
 use std::collections::BTreeMap;
@@ -180,14 +182,11 @@ fn policy_numbers(pair: &str, policy: &CallPolicy, numbers: &mut BTreeMap<String
     }
 }
 
-/// Returns the mean work of a request at a service in seconds, over its endpoints without weights.
-pub(super) fn work_of(service: &ServiceDefinition) -> f64 {
-    let works: Vec<f64> = service
-        .endpoints
-        .iter()
-        .map(|one| work(&one.steps))
-        .collect();
-    works.iter().sum::<f64>() / works.len().max(1) as f64
+/// Returns the work of a service in seconds per second, given the requests per second at each of its endpoints.
+pub(super) fn work_of(service: &ServiceDefinition, rates: &BTreeMap<String, f64>) -> f64 {
+    let rate = |one: &EndpointDefinition| rates.get(&one.name).copied().unwrap_or(0.0);
+    let endpoints = service.endpoints.iter();
+    endpoints.map(|one| rate(one) * work(&one.steps)).sum()
 }
 
 /// Returns the mean total work of some steps in seconds, including parallel ones.

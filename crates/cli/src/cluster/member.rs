@@ -2,14 +2,13 @@
 
 use super::listening::{Listening, Records};
 use super::saving::{Writer, Writing};
-use crate::arch::Services;
 use crate::checkpoint::{Details, Owner};
+use crate::chosen::{Purpose, with_workload};
 use crate::console::{Console, complain};
 use crate::driver::{Driver, Failure};
 use crate::ending::Ending;
 use crate::flags::Group;
 use crate::flags::values::Values;
-use crate::fsm::Pirates;
 use crate::options::{Options, WorkloadOptions};
 use crate::progress::{Bar, Measure};
 use crate::simulation;
@@ -99,20 +98,16 @@ pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -
         true => 1,
         false => member.processes() as u32,
     };
-    let mut process = Process::new(options, setting, member);
-    match &options.what {
-        WorkloadOptions::Pirates(pirates) => {
-            let make = || {
-                check(options)?;
-                Pirates::new_shared(options, pirates, machines)
-            };
-            let ran = process.run(make);
-            process.conclude(ran)
-        }
-        WorkloadOptions::Services(services) => {
-            let ran = process.run(|| Services::new(options, services));
-            process.conclude(ran)
-        }
+    with_workload(options, machines, Process::new(options, setting, member))
+}
+
+impl<C: Carrier> Purpose for Process<'_, C> {
+    type Output = Result<ExitCode>;
+
+    fn fulfil<W: Workload>(mut self, workload: Result<W>) -> Result<ExitCode> {
+        let workload = check(self.options).and(workload);
+        let ran = workload.and_then(|workload| self.run(workload));
+        self.conclude(ran)
     }
 }
 
@@ -166,12 +161,8 @@ impl<'a, C: Carrier> Process<'a, C> {
     }
 
     /// Runs a workload as usual, with this process as its driver.
-    fn run<W: Workload>(
-        &mut self,
-        make: impl FnOnce() -> Result<W>,
-    ) -> Result<Option<(Report, W::Results)>> {
+    fn run<W: Workload>(&mut self, workload: W) -> Result<Option<(Report, W::Results)>> {
         let options = self.options;
-        let workload = make()?;
         let settings = simulation::settings(options, &self.setting.described, &workload)?;
         if self.is_first {
             let resumed = settings.resumed.as_ref().filter(|_| options.messages);
