@@ -8,6 +8,7 @@
 
 use corsair::{Config, Executor, Report};
 use corsair_arch::{KINDS, Plan, Scale, Topology, learn, read, read_text, simulate};
+use corsair_benches::measuring::simulated;
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
@@ -81,7 +82,7 @@ fn load(c: &mut Criterion) {
     let mut group = c.benchmark_group("arch-load");
     group.sampling_mode(SamplingMode::Flat);
     // One request every ten microseconds: 100,000 per second, each with about ten messages.
-    let (duration, chat) = (Duration::from_secs(1), Duration::from_micros(10));
+    let (duration, chat) = (simulated(Duration::from_secs(1)), Duration::from_micros(10));
     for percent in [100, 10_000] {
         let topology = topology(percent);
         for (name, written) in [("plain", Written::Nothing), ("flows", Written::Flows)] {
@@ -154,7 +155,10 @@ fn whole(c: &mut Criterion) {
     group.sampling_mode(SamplingMode::Flat);
     let topology = topology(10_000);
     assert!(topology.len() > 6_000);
-    let (duration, chat) = (Duration::from_secs(10), Duration::from_millis(10));
+    let (duration, chat) = (
+        simulated(Duration::from_secs(10)),
+        Duration::from_millis(10),
+    );
     for workers in [1, 2] {
         let whole = || run(&topology, workers, duration, chat, Written::Graph);
         let messages = whole().0.delivered();

@@ -7,6 +7,7 @@
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
 use corsair_benches::event_heap::Simulation;
+use corsair_benches::measuring::simulated;
 use corsair_benches::phases;
 use criterion::measurement::WallTime;
 use criterion::{
@@ -31,7 +32,7 @@ fn chat(c: &mut Criterion) {
     }
     for population in [1_000, 10_000, 100_000] {
         let id = BenchmarkId::new("heap", population);
-        bench_heap(&mut group, id, population, TALK);
+        bench_heap(&mut group, id, population, simulated(TALK));
     }
     let one_second = BenchmarkId::new("heap-one-second", 1_000_000);
     bench_heap(&mut group, one_second, 1_000_000, Duration::from_secs(1));
@@ -54,7 +55,7 @@ fn bench_executor(
         let fsm = Fsm {
             population,
             form,
-            talk: TALK,
+            talk: simulated(TALK),
             ..Fsm::default()
         };
         phases::run(Executor::Virtual, &config, fsm)

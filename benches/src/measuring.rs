@@ -15,3 +15,13 @@ macro_rules! for_about {
             .nresamples(10_000)
     };
 }
+
+/// Returns the simulated time of a run: all of it for a measurement, a tenth where the benchmark is only run once, to check
+/// its result (`cargo test --bench '*'`).
+pub fn simulated(time: std::time::Duration) -> std::time::Duration {
+    let given = |flag: &str| std::env::args().any(|argument| argument == flag);
+    match given("--bench") && !given("--test") {
+        true => time,
+        false => time / 10,
+    }
+}
