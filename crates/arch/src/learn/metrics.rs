@@ -101,10 +101,7 @@ impl LearnReport {
             return;
         };
         let rate: f64 = rates.values().sum();
-        if rate <= 0.0 {
-            return;
-        }
-        if series.points.is_empty() {
+        if rate <= 0.0 || series.points.is_empty() {
             return;
         }
         let (value, error) = (series.mean() / rate, series.error() / rate);

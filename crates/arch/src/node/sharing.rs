@@ -11,9 +11,6 @@ use std::collections::BinaryHeap;
 pub(super) struct Sharing {
     #[serde(skip)]
     processors: f64,
-    /// The longest turn in nanoseconds, if pieces take turns.
-    #[serde(skip)]
-    slice: Option<u64>,
     pieces: Pieces,
     /// The time until which the pieces have worked, in nanoseconds.
     at: u64,
@@ -46,26 +43,35 @@ pub(super) const NOISE: f64 = 0.01;
 
 impl RestoreState for Sharing {
     fn take_over(&mut self, saved: Sharing) {
-        let mut now = Sharing::new(self.processors, self.slice);
-        match (&mut now.pieces, saved.pieces) {
-            (Pieces::InTurns(turns), Pieces::InTurns(saved)) => turns.take_over(saved),
-            (Pieces::Even(even), Pieces::Even(saved)) => *even = saved,
+        match (&mut self.pieces, saved.pieces) {
+            (Pieces::InTurns(own), Pieces::InTurns(saved)) => own.take_over(saved),
+            (Pieces::Even(own), Pieces::Even(saved)) => *own = saved,
             // The discipline has changed: the pieces begin with the work that remains.
-            (Pieces::InTurns(turns), Pieces::Even(saved)) => {
-                saved
-                    .left()
-                    .for_each(|(slot, work)| turns.begin(slot, work));
-            }
-            (Pieces::Even(even), Pieces::InTurns(saved)) => {
-                saved.left().for_each(|(slot, work)| even.begin(slot, work));
+            (own, saved) => {
+                for (slot, work) in saved.left() {
+                    own.begin(slot, work);
+                }
             }
         }
-        *self = Sharing {
-            processors: now.processors,
-            slice: now.slice,
-            pieces: now.pieces,
-            ..saved
-        };
+        (self.at, self.used) = (saved.at, saved.used);
+        (self.is_stopped, self.timer) = (saved.is_stopped, saved.timer);
+    }
+}
+
+impl Pieces {
+    fn begin(&mut self, slot: u32, work: f64) {
+        match self {
+            Pieces::Even(even) => even.begin(slot, work),
+            Pieces::InTurns(turns) => turns.begin(slot, work),
+        }
+    }
+
+    /// Returns all pieces with their remaining work.
+    fn left(self) -> Vec<(u32, f64)> {
+        match self {
+            Pieces::Even(even) => even.left().collect(),
+            Pieces::InTurns(turns) => turns.left().collect(),
+        }
     }
 }
 
@@ -107,7 +113,6 @@ impl Sharing {
     pub(super) fn new(processors: f64, slice: Option<u64>) -> Sharing {
         Sharing {
             processors,
-            slice,
             pieces: match slice {
                 None => Pieces::Even(Even::default()),
                 Some(slice) => Pieces::InTurns(Turns::new(processors, slice)),
@@ -154,10 +159,7 @@ impl Sharing {
     /// Starts a piece of work, given in nanoseconds on a dedicated processor.
     pub(super) fn begin(&mut self, slot: u32, work: u64, now: u64) {
         self.advance(now);
-        match &mut self.pieces {
-            Pieces::Even(even) => even.begin(slot, work as f64),
-            Pieces::InTurns(turns) => turns.begin(slot, work as f64),
-        }
+        self.pieces.begin(slot, work as f64);
     }
 
     /// Takes the next piece that is done at `now`.
