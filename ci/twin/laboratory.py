@@ -21,7 +21,7 @@ import sys
 import time
 import urllib.request
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Timer
 
@@ -53,6 +53,8 @@ ONLY = [name.strip() for name in os.environ.get("TWIN_ONLY", "").split(",") if n
 OBJECTIVE, MOST_FAILED = 0.5, 0.01
 # The search for this load: its bounds as fractions of the configured capacity, and the number of bisections.
 LOWEST, HIGHEST, BISECTIONS = 0.6, 1.2, 5
+# The number of simulated searches of a prediction.
+SEARCHES = 30
 
 
 @dataclass
@@ -432,24 +434,36 @@ def tipping(requests, scenario):
     return [rate for at, rate in scenario.rates if at <= begins][-1]
 
 
-def searched_capacity(system, scenario, seed):
-    """The highest rate that a system sustains, by bisection."""
+def searched_capacity(scenario, seed, requests):
+    """The highest rate that a system sustains, by bisection. `requests` makes the requests of a run at a rate."""
     low, high = LOWEST * scenario.rates[0][1], HIGHEST * scenario.rates[0][1]
     for step in range(BISECTIONS):
         rate = (low + high) / 2
-        times, failed = counted(system.generate([[0, rate]], scenario.seconds, seed + step))
+        times, failed = counted(requests([[0, rate]], seed + step))
         met = quantile(times, 0.99) <= OBJECTIVE and failed <= MOST_FAILED
         low, high = (rate, high) if met else (low, rate)
-        time.sleep(2)
     return (low + high) / 2
 
 
-def simulated_capacity(file, scenario, seed, configured=True):
-    """The same with `corsair capacity`."""
-    directory = prepared(file, scenario, seed, configured)
+def measured_capacity(system, scenario, seed):
+    def requests(rates, seed):
+        made = system.generate(rates, scenario.seconds, seed)
+        time.sleep(2)
+        return made
+
+    return searched_capacity(scenario, seed, requests)
+
+
+def simulated_capacity(file, scenario, seed):
+    """The same with simulated requests."""
+    return searched_capacity(scenario, seed, lambda rates, seed: simulate(file, replace(scenario, rates=rates), seed))
+
+
+def capacity_by_command(file, scenario):
+    """The same with `corsair capacity`, which simulates several runs at each rate."""
+    directory = prepared(file, scenario, 0, configured=True)
     objectives = ["--slo", f"p99 < {OBJECTIVE}s", "--slo", f"errors < {MOST_FAILED:.0%}"]
-    said = corsair(directory, "capacity", "-a", "x", *objectives, "-d", str(SECONDS), "--seed", str(seed), "--format", "json")
-    return json.loads(said)["load"]
+    return json.loads(corsair(directory, "capacity", "-a", "x", *objectives, "-d", str(SECONDS), "--format", "json"))["load"]
 
 
 def quantile(times, part):
@@ -514,11 +528,11 @@ def predict_tipping(scenario, learned, others):
 
 
 def predict_capacity(scenario, learned, others):
-    runs = [simulated_capacity(file, scenario, 100 + number) for number, file in enumerate(others)]
-    low, high = interval(runs)
-    # The measured capacity is the middle of the last step of a bisection.
-    step = (HIGHEST - LOWEST) * scenario.rates[0][1] / 2**BISECTIONS / 2
-    return {"capacity": simulated_capacity(learned, scenario, 0), "capacity_interval": [low - step, high + step]}
+    # A search is short and random: what is predicted is the mean of searches like the measured one.
+    made = [simulated_capacity(learned, scenario, 100 * number) for number in range(SEARCHES)]
+    runs = [simulated_capacity(file, scenario, 10_000 + 100 * number) for number, file in enumerate(others)]
+    by_command = capacity_by_command(learned, scenario)
+    return {"capacity": statistics.mean(made), "capacity_interval": interval(runs), "by_command": by_command}
 
 
 PREDICT = {"times": predict_times, "tipping": predict_tipping, "capacity": predict_capacity}
@@ -546,7 +560,7 @@ def measure():
 def measurement(system, scenario, seed):
     """A row of measured.json."""
     if scenario.kind == "capacity":
-        return {"capacity": searched_capacity(system, scenario, seed)}
+        return {"capacity": measured_capacity(system, scenario, seed)}
     requests = system.run(scenario, seed)
     if scenario.kind == "tipping":
         return {"tipping": tipping(requests, scenario)}
