@@ -58,6 +58,8 @@ impl Architecture {
             changed.count_from = now.as_nanos();
         }
         let just_after = now.as_nanos() + 1;
+        let revised = revised(&changed.topology, &before.topology);
+        commands.extend(revised.map(|instance| (just_after, instance, Command::Revise)));
         if let Some(percent) = branch.load_percent {
             if !(model.load_at..model.load_ends).contains(&now.as_nanos()) {
                 return Err(ChangeError::NoLoad.into());
@@ -82,6 +84,16 @@ impl Architecture {
         };
         Ok((architecture, snapshot))
     }
+}
+
+/// Returns the instances for whose work or queues other rules hold.
+fn revised(new: &Topology, saved: &Topology) -> impl Iterator<Item = u32> {
+    let rules = |topology: &Topology, instance: u32| {
+        let costs = &topology.service_of(instance).costs;
+        let sharing = (costs.processors, costs.time_slice);
+        (costs.concurrency, costs.queue, sharing)
+    };
+    (0..new.len()).filter(move |&instance| rules(new, instance) != rules(saved, instance))
 }
 
 /// Returns the services whose load differs.

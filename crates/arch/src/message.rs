@@ -194,6 +194,8 @@ pub enum Command {
     Load(u32),
     /// Adds the instance to the registries, or removes it; it then completes its current requests.
     Serve(bool),
+    /// Applies rules that have changed to the work in progress and to the queue.
+    Revise,
 }
 
 impl Command {
@@ -209,6 +211,7 @@ impl Command {
             Command::Rejoin => (6, 0),
             Command::Load(percent) => (7, percent),
             Command::Serve(there) => (8, there.into()),
+            Command::Revise => (9, 0),
         };
         code << 32 | u64::from(value)
     }

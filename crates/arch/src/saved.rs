@@ -1,7 +1,8 @@
 //! Writes the state of an actor when a run is saved, and restores it.
 //!
 //! Rules (policies, loads, sizes of queues) belong to the model and are not saved. To restore an actor, it is created
-//! from the model and then receives its saved state. So the rules of the resumed run apply from then on.
+//! from the model and then receives its saved state. So the rules of the resumed run apply from then on. Work in progress on
+//! shared processors is saved with its rules; a branch sends [`Command::Revise`](crate::Command::Revise) where it has others.
 
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -304,6 +304,11 @@ impl Track {
         self.spread(mean, now, |slice| &mut slice.used);
     }
 
+    /// Sets the total work of shared processors before `now`, in nanoseconds.
+    pub(crate) fn used_before(&mut self, used: f64, now: u64) {
+        self.used = level(used, now);
+    }
+
     /// Ends the timeline because the run has ended or was cancelled.
     pub(crate) fn end(&mut self, now: u64) {
         let (queue, busy, available) = (self.queue, self.busy, self.available);

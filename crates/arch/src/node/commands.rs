@@ -1,9 +1,10 @@
 //! Commands to an instance, given from outside during the run.
 
-use super::Node;
+use super::{Node, TO_SHARE};
 use crate::message::{Command, Msg};
 use crate::node::role::Role;
 use corsair::Context;
+use std::time::Duration;
 
 impl Node {
     /// Applies a command. Commands that end a state, such as revive and resume, also end the state if a fault caused
@@ -41,7 +42,16 @@ impl Node {
                 }
             }
             Command::Serve(there) => self.host.serve(there, cx),
+            Command::Revise => self.revise(cx),
             Command::Revive | Command::Resume => {}
         }
+    }
+
+    /// Applies rules that have changed.
+    fn revise<C: Context<Msg>>(&mut self, cx: &mut C) {
+        if let Some(after) = self.host.revise(cx.now().as_nanos()) {
+            cx.timer(Duration::from_nanos(after), TO_SHARE);
+        }
+        self.wake(cx);
     }
 }

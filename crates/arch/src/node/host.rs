@@ -67,13 +67,14 @@ state!(Host {
     allowed,
     pending,
     health,
+    in_progress,
     busy,
     slot_time,
     is_idle,
     totals,
     ordered,
     last_seen,
-} ruled { in_progress, queue, bucket, track });
+} ruled { queue, bucket, track });
 
 impl Host {
     pub(super) fn new(model: &Arc<Model>, index: u32) -> Host {
@@ -299,11 +300,22 @@ impl Host {
     /// Updates the work of shared processors.
     pub(super) fn track_work(&mut self, now: u64) {
         if let (Some(track), Some(sharing)) = (&mut self.track, &mut self.in_progress.sharing) {
-            let processors = self.model.topology.services[self.service as usize]
-                .costs
-                .processors;
-            track.used(sharing.used(now) as f64 * processors.unwrap_or(0.0), now);
+            track.used(sharing.used_by_all(now), now);
         }
+    }
+
+    /// Applies rules that have changed to the work in progress and to the queue. Returns the delay of a new timer of
+    /// shared processors, if one is needed.
+    pub(super) fn revise(&mut self, now: u64) -> Option<u64> {
+        self.track_work(now);
+        self.queue.revise();
+        let costs = &self.model.topology.services[self.service as usize].costs;
+        let sharing = self.in_progress.sharing.as_mut()?;
+        sharing.revise(costs.processors?, costs.time_slice, now);
+        if let Some(track) = &mut self.track {
+            track.used_before(sharing.used_by_all(now), now);
+        }
+        sharing.next_timer(now)
     }
 
     /// Takes the completed piece of work, if the timer is still valid.

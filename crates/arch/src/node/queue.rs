@@ -68,6 +68,16 @@ impl Queue {
         }
     }
 
+    /// Applies the rules, which are others than when the jobs were added.
+    pub(super) fn revise(&mut self) {
+        let mut jobs: Vec<Job> = self.drain().collect();
+        jobs.sort_by_key(|job| job.arrived);
+        for job in jobs {
+            self.add(job);
+        }
+        self.timer = None;
+    }
+
     pub(super) fn len(&self) -> usize {
         self.length
     }
@@ -96,12 +106,18 @@ impl Queue {
             refused = self.levels[lowest].pop_back();
             self.length -= 1;
         }
+        self.add(job);
+        refused
+    }
+
+    /// Adds a job at the end of its level.
+    fn add(&mut self, job: Job) {
+        let level = self.level(&job);
         if self.levels.len() <= level {
             self.levels.resize_with(level + 1, VecDeque::new);
         }
         self.levels[level].push_back(job);
         self.length += 1;
-        refused
     }
 
     /// Takes the next job at a time in nanoseconds, with true if the job must be refused.
@@ -296,6 +312,26 @@ mod tests {
             [Some(1), None, Some(2), None]
         );
         assert_eq!((queue.next_timer(14), queue.len()), (Some(1), 1));
+    }
+
+    #[test]
+    fn jobs_wait_by_the_rules_that_hold_now() {
+        let mut queue = Queue::new(QueueRules {
+            patience: 100,
+            ..QueueRules::default()
+        });
+        for job in [job(1, 1, 0), job(2, 3, 6), job(3, 1, 8)] {
+            assert!(queue.push(job).is_none());
+        }
+        assert_eq!(queue.next_timer(8), Some(92));
+        (queue.rules.order, queue.rules.patience) = (Order::Priority, 10);
+        queue.revise();
+        assert_eq!((queue.next_timer(8), queue.len()), (Some(2), 3));
+        assert_eq!(queue.pop(9).map(|(job, _)| number(&job)), Some(2));
+        (queue.rules.order, queue.rules.size) = (Order::Fifo, 1);
+        queue.revise();
+        assert_eq!(queue.expire(10).map(|job| number(&job)), Some(1));
+        assert_eq!(queue.pop(11).map(|(job, _)| number(&job)), Some(3));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Processor sharing: all work in progress shares the processors of an instance, evenly or in turns.
 
 use super::turns::Turns;
-use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +8,6 @@ use std::collections::BinaryHeap;
 /// Pieces of work, by their slots, that share processors.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sharing {
-    #[serde(skip)]
     processors: f64,
     pieces: Pieces,
     /// The time until which the pieces have worked, in nanoseconds.
@@ -41,24 +39,14 @@ struct Even {
 /// The maximum error of sums of floats, in nanoseconds.
 pub(super) const NOISE: f64 = 0.01;
 
-impl RestoreState for Sharing {
-    fn take_over(&mut self, saved: Sharing) {
-        match (&mut self.pieces, saved.pieces) {
-            (Pieces::InTurns(own), Pieces::InTurns(saved)) => own.take_over(saved),
-            (Pieces::Even(own), Pieces::Even(saved)) => *own = saved,
-            // The discipline has changed: the pieces begin with the work that remains.
-            (own, saved) => {
-                for (slot, work) in saved.left() {
-                    own.begin(slot, work);
-                }
-            }
-        }
-        (self.at, self.used) = (saved.at, saved.used);
-        (self.is_stopped, self.timer) = (saved.is_stopped, saved.timer);
-    }
-}
-
 impl Pieces {
+    fn new(processors: f64, slice: Option<u64>) -> Pieces {
+        match slice {
+            None => Pieces::Even(Even::default()),
+            Some(slice) => Pieces::InTurns(Turns::new(processors, slice)),
+        }
+    }
+
     fn begin(&mut self, slot: u32, work: f64) {
         match self {
             Pieces::Even(even) => even.begin(slot, work),
@@ -113,15 +101,31 @@ impl Sharing {
     pub(super) fn new(processors: f64, slice: Option<u64>) -> Sharing {
         Sharing {
             processors,
-            pieces: match slice {
-                None => Pieces::Even(Even::default()),
-                Some(slice) => Pieces::InTurns(Turns::new(processors, slice)),
-            },
+            pieces: Pieces::new(processors, slice),
             at: 0,
             used: 0.0,
             is_stopped: false,
             timer: None,
         }
+    }
+
+    /// Continues under other rules: those of [`Sharing::new`].
+    pub(super) fn revise(&mut self, processors: f64, slice: Option<u64>, now: u64) {
+        self.advance(now);
+        match (&mut self.pieces, slice) {
+            (Pieces::Even(_), None) => {}
+            (Pieces::InTurns(turns), Some(slice)) => turns.revise(processors, slice),
+            // The discipline has changed: the pieces begin with the work that remains.
+            (pieces, _) => {
+                let before = std::mem::replace(pieces, Pieces::new(processors, slice));
+                for (slot, work) in before.left() {
+                    pieces.begin(slot, work);
+                }
+            }
+        }
+        // The busy time of all together stays.
+        self.used *= processors / self.processors;
+        self.processors = processors;
     }
 
     /// Returns the number of pieces that work.
@@ -148,6 +152,11 @@ impl Sharing {
             }
         }
         self.at = now;
+    }
+
+    /// Returns the busy time, summed over processors.
+    pub(super) fn used_by_all(&mut self, now: u64) -> f64 {
+        self.used(now) as f64 * self.processors
     }
 
     /// Returns the busy time, as if all processors were busy together.
@@ -329,30 +338,35 @@ mod tests {
                 sharing.begin(slot, work, 0);
             }
             assert_eq!(sharing.finish(15), None);
+            assert!(sharing.next_timer(15).is_some());
             let text = serde_json::to_string(&sharing).unwrap();
             serde_json::from_str::<Sharing>(&text).unwrap()
         };
-        for before in [None, Some(10)] {
-            for (processors, after) in [(1.0, None), (1.0, Some(10)), (2.0, Some(1)), (3.0, None)] {
-                let mut sharing = Sharing::new(processors, after);
-                sharing.take_over(saved(before));
-                sharing.timer = None;
-                let (mut now, mut done) = (15, 0);
-                while let Some(next) = sharing.next_timer(now) {
-                    now += next;
-                    assert!(sharing.is_due(now));
-                    while sharing.finish(now).is_some() {
-                        done += 1;
-                    }
+        // 35, 15 and 25 are left, or in turns 25, 20 and 30: the first turn ends at 15.
+        for (before, processors, after, ends) in [
+            (None, 1.0, None, vec![(1, 60), (2, 80), (0, 90)]),
+            (None, 2.0, None, vec![(1, 38), (2, 48), (0, 58)]),
+            (None, 0.5, None, vec![(1, 105), (2, 145), (0, 165)]),
+            (None, 3.0, Some(10), vec![(1, 30), (2, 40), (0, 50)]),
+            (Some(10), 3.0, Some(10), vec![(1, 35), (0, 40), (2, 45)]),
+            (Some(10), 3.0, None, vec![(1, 35), (0, 40), (2, 45)]),
+            (Some(10), 1.0, Some(1), vec![(1, 73), (0, 85), (2, 90)]),
+        ] {
+            let mut sharing = saved(before);
+            sharing.revise(processors, after, 15);
+            let (mut now, mut done) = (15, Vec::new());
+            loop {
+                sharing.next_timer(now);
+                let Some(due) = sharing.timer else { break };
+                now = due;
+                assert!(sharing.is_due(now));
+                while let Some(slot) = sharing.finish(now) {
+                    done.push((slot, now));
                 }
-                // All work is done, once.
-                assert_eq!(done, 3, "{before:?} {processors} {after:?}");
-                let used = sharing.used;
-                assert!(
-                    (used - 90.0).abs() < 1.0,
-                    "{before:?} {processors} {after:?}: {used}"
-                );
             }
+            assert_eq!(done, ends, "{before:?} {processors} {after:?}");
+            let all = sharing.used_by_all(now) - 15.0 * processors;
+            assert!((all - 75.0).abs() < 2.0 + processors, "{all}");
         }
     }
 }

@@ -10,9 +10,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Turns {
     /// The maximum number of pieces that work at once.
-    #[serde(skip)]
     most: usize,
-    #[serde(skip)]
     slice: f64,
     working: Vec<Turn>,
     /// The pieces that wait for a turn, with their remaining work.
@@ -39,9 +37,10 @@ impl Turns {
         }
     }
 
-    /// Takes over saved pieces, under the rules of `self`.
-    pub(super) fn take_over(&mut self, saved: Turns) {
-        (self.working, self.ready) = (saved.working, saved.ready);
+    /// Continues under other rules: those of [`Turns::new`].
+    pub(super) fn revise(&mut self, processors: f64, slice: u64) {
+        let before = std::mem::replace(self, Turns::new(processors, slice));
+        (self.working, self.ready) = (before.working, before.ready);
         for turn in &mut self.working {
             turn.time = turn.time.min(self.slice);
         }

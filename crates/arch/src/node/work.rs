@@ -2,7 +2,6 @@
 
 use super::job::Job;
 use super::sharing::Sharing;
-use crate::saved::RestoreState;
 use crate::topology::Costs;
 use corsair::Token;
 use serde::{Deserialize, Serialize};
@@ -47,13 +46,6 @@ pub(super) struct InProgress {
     free: Vec<u32>,
     /// The sharing of processors, if there is any.
     pub(super) sharing: Option<Box<Sharing>>,
-}
-
-impl RestoreState for InProgress {
-    fn take_over(&mut self, saved: InProgress) {
-        (self.slots, self.free) = (saved.slots, saved.free);
-        self.sharing.take_over(saved.sharing);
-    }
 }
 
 impl InProgress {

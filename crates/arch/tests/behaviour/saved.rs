@@ -170,3 +170,83 @@ fn a_branch_that_changes_nothing_is_the_run_that_was_saved() {
     assert_ne!(branch(Some(1)), expected);
     assert_eq!(branch(Some(1)), branch(Some(1)));
 }
+
+#[test]
+fn work_and_queues_follow_the_rules_of_a_branch_at_once() {
+    let of = |fields: &str, users: u32| {
+        let text = format!(
+            r#"{{"arch": "branched", "services": [
+                {{"name": "db", "package": "store", "count": 1, "regions": 1, "service_time": "10s", {fields}}},
+                {{"name": "www", "package": "denominator", "regions": 0, "dependencies": ["db"]}}],
+                "load": {{"www": {{"users": {users}, "requests": {{"common": 1}}}}}}}}"#
+        );
+        let checked = read_text(&text, "branched").unwrap();
+        Topology::new(&checked, Scale::default()).unwrap()
+    };
+    // The times in seconds that the longest request takes without a branch, and with one 5 s after the first request.
+    for (users, before, after, expected) in [
+        // Half a processor does 2.5 s of the work, a whole one the rest.
+        (
+            1,
+            r#""processors": 0.5"#,
+            r#""processors": 1"#,
+            [20.0, 12.5],
+        ),
+        (
+            1,
+            r#""processors": 1"#,
+            r#""processors": 0.5"#,
+            [10.0, 15.0],
+        ),
+        (2, r#""processors": 1"#, r#""processors": 2"#, [20.0, 12.5]),
+        (
+            2,
+            r#""processors": 1"#,
+            r#""processors": 2, "time_slice": "1s""#,
+            [20.0, 12.5],
+        ),
+        // The second request waits for the first until there is another slot.
+        (
+            2,
+            r#""concurrency": 1"#,
+            r#""concurrency": 2"#,
+            [20.0, 15.0],
+        ),
+    ] {
+        let plan = Plan {
+            duration: Duration::from_secs(9),
+            warm_up: Duration::ZERO,
+            drain: Duration::from_secs(60),
+            patience: Duration::from_secs(60),
+            ..plan()
+        };
+        let (saved, changed) = (of(before, users), of(after, users));
+        let at = Duration::from_millis(5_100);
+        let longest = |branch: Option<Topology>| {
+            let mut live = Live::new(&config(2), saved.clone(), &plan).unwrap();
+            live.simulation().run_until(Time::ZERO.after(at));
+            if let Some(topology) = branch {
+                let snapshot = live.simulation().snapshot().unwrap();
+                let branch = Branch {
+                    topology,
+                    seed: None,
+                    load_percent: None,
+                    counts_from_here: false,
+                };
+                let branched = Architecture::branch(&config(1), &saved, &branch, &plan, &snapshot);
+                let (branch, snapshot) = branched.unwrap();
+                live = Live::hold(branch, snapshot).unwrap();
+            }
+            let (_, totals) = live.finish().unwrap();
+            let entries = totals.entries.values();
+            let longest = entries.filter_map(|entry| entry.times.greatest()).max();
+            longest.unwrap() as f64 / 1e9
+        };
+        for (found, expected) in [longest(None), longest(Some(changed))].iter().zip(expected) {
+            assert!(
+                (found - expected).abs() < 0.2,
+                "{after}: {found} {expected}"
+            );
+        }
+    }
+}
