@@ -8,7 +8,8 @@
 #                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
 #   ci/host.sh matrix [SEEDS [PROGRAM...]] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with
 #                            and without address randomization, and in the filter: one digest for each seed; also with
-#                            rustls (tls), jemalloc and mimalloc. 1,000 seeds of axum take half an hour on two processors
+#                            rustls (tls), jemalloc and mimalloc. 1,000 seeds of axum take half an hour on two processors,
+#                            of the others, whose build is optimised, a quarter of an hour each
 #   ci/host.sh losses [SEEDS] the stream server through power losses and kills with 10,000 seeds: each point counts once. Each
 #                            processor runs a part of the seeds, because the threads of hosts take turns
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the
@@ -81,7 +82,7 @@ if [ "$mode" = matrix ]; then
             rm "$log"
         done
     }
-    real=(--manifest-path crates/host/real/Cargo.toml --test)
+    real=(--manifest-path crates/host/real/Cargo.toml --profile hunt --test)
     chosen=("${@:3}")
     [ ${#chosen[@]} -gt 0 ] || chosen=(axum tls jemalloc mimalloc)
     for program in "${chosen[@]}"; do
@@ -160,6 +161,8 @@ selection=(-p corsair-host)
 if [ "$mode" = real ]; then
     export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target} POWER_LOSSES=${2:-50}
     selection=(--manifest-path crates/host/real/Cargo.toml --workspace)
+    # For many losses, an optimised build takes less time than it saves.
+    [ -z "${2:-}" ] || selection+=(--profile hunt)
     rounds=2
 fi
 list=$(programs --tests "${selection[@]}")

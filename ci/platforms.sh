@@ -24,7 +24,8 @@ check() {
     cargo check --quiet --target "$target" "$@"
 }
 
-# Crates without code in C and without calls of one system. corsair-host and corsair-host-run are for x86-64 Linux with glibc only.
+# Crates without code in C and without calls of one system. corsair-host-run is for x86-64 Linux with glibc only. Tests of
+# programs with corsair-host compile everywhere, and fail with a clear error where programs cannot be simulated.
 # Of the command, all features but `tls`, which needs a C compiler for the target, and `mpi`.
 everywhere=(-p corsair -p corsair-derive -p corsair-serial -p corsair-check -p corsair-hunt -p corsair-observe -p corsair-arch -p corsair-view
     -p corsair-maelstrom -p corsair-cli
@@ -33,6 +34,9 @@ everywhere=(-p corsair -p corsair-derive -p corsair-serial -p corsair-check -p c
 check aarch64-unknown-linux-gnu "${everywhere[@]}" -p corsair-journal -p corsair-stream
 check aarch64-apple-darwin "${everywhere[@]}" -p corsair-journal -p corsair-stream
 check x86_64-pc-windows-gnu "${everywhere[@]}"
+for target in aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-pc-windows-gnu; do
+    check "$target" -p corsair-host --lib --example acknowledged --test bugs --test services
+done
 check wasm32-unknown-unknown -p corsair -p corsair-arch -p corsair-view --no-default-features
 check wasm32-unknown-unknown -p corsair-playground
 
