@@ -2,7 +2,7 @@
 # Checks that simulations of hosts are reproducible, whatever else the machine runs.
 #
 #   ci/host.sh               quick: each test of the crate 10 times, alone and side by side
-#   ci/host.sh whole         200 times; also without address randomization, in a filter that refuses personality as
+#   ci/host.sh whole [ROUNDS] 200 times; also without address randomization, in a filter that refuses personality as
 #                            containers do, and in an empty network namespace, if the system permits them
 #   ci/host.sh real [LOSSES] software of others and our own services (crates/host/real): SQLite and redb through LOSSES
 #                            power losses, TLS, RPC, thread pools, allocators, redis-rs, NATS, a cluster of openraft
@@ -21,7 +21,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=${1:-quick}
 rounds=10
-[ "$mode" = whole ] && rounds=200 && export CLIENTS=10000
+[ "$mode" = whole ] && rounds=${2:-200} && export CLIENTS=10000
 export CORSAIR_HOST_DIGESTS=1
 
 # Prints the test programs of a package.
@@ -182,7 +182,7 @@ for program in $list; do
         export "ROUND_$round=$(head -c $((round * 7)) /dev/zero | tr '\0' x)"
         # shellcheck disable=SC2086
         log=$($wrapper "$program" --nocapture --test-threads $((1 << round % 3)) 2>&1) || {
-            echo "$log"
+            echo "$log" >&2
             exit 1
         }
         unset "ROUND_$round"

@@ -204,10 +204,21 @@ impl FileSystem {
                 self.nameless.insert(*ino);
             }
             Record::Names { edits, time } => self.apply_names(edits, *time),
-            Record::Size { ino, size, time } => self.set_size(*ino, *size, *time),
+            Record::Size {
+                ino,
+                size,
+                is_set,
+                time,
+            } => self.set_size(*ino, *size, *is_set, *time),
             Record::Synced { ino, size } => {
-                if let Some(Node::File { durable, dirty, .. }) = self.node_mut(*ino) {
-                    *durable = *size;
+                if let Some(Node::File {
+                    durable,
+                    set,
+                    dirty,
+                    ..
+                }) = self.node_mut(*ino)
+                {
+                    (*durable, *set) = (*size, 0);
                     *dirty = Dirty::Pages(BTreeSet::new());
                 }
             }
@@ -251,7 +262,7 @@ impl FileSystem {
         self.inodes.get_mut(&ino).map(|inode| &mut inode.node)
     }
 
-    fn set_size(&mut self, ino: Ino, new: u64, time: u64) {
+    fn set_size(&mut self, ino: Ino, new: u64, is_set: bool, time: u64) {
         let Some(inode) = self.inodes.get_mut(&ino) else {
             return;
         };
@@ -259,9 +270,11 @@ impl FileSystem {
         if let Node::File {
             size,
             durable,
+            set,
             dirty,
         } = &mut inode.node
         {
+            *set = if is_set { new } else { (*set).min(new) };
             self.used = self.used - *size + new;
             if new < *size {
                 // If the file grows again, the truncated range must be zero on the disk, so it is dirty.
@@ -315,7 +328,12 @@ impl FileSystem {
             if let Some(Node::File { dirty, .. }) = self.node_mut(ino) {
                 dirty.mark(at, end);
             }
-            self.record(Record::Size { ino, size, time });
+            self.record(Record::Size {
+                ino,
+                size,
+                is_set: false,
+                time,
+            });
         }
         count
     }
@@ -330,7 +348,12 @@ impl FileSystem {
         }
         let before = self.inodes.get(&ino).map_or(0, Inode::size);
         self.medium.punch(ino, Version::Live, size, before);
-        self.record(Record::Size { ino, size, time });
+        self.record(Record::Size {
+            ino,
+            size,
+            is_set: true,
+            time,
+        });
         Ok(())
     }
 

@@ -31,17 +31,23 @@ impl FileSystem {
                 time: inode.changed,
                 target,
             });
-            if let Node::File { size, durable, .. } = &inode.node {
+            if let Node::File {
+                size, durable, set, ..
+            } = &inode.node
+            {
                 // The order matters: a size that is smaller than the durable one marks pages as dirty.
                 records.push(Record::Synced {
                     ino,
                     size: *durable,
                 });
-                records.push(Record::Size {
+                let sized = |size, is_set| Record::Size {
                     ino,
-                    size: *size,
+                    size,
+                    is_set,
                     time: inode.modified,
-                });
+                };
+                records.extend((*set > 0).then(|| sized(*set, true)));
+                records.push(sized(*size, false));
             }
             if let Node::Directory { entries, .. } = &inode.node {
                 names.extend(

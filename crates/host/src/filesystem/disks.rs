@@ -139,6 +139,7 @@ impl FileSystem {
             size,
             durable,
             dirty,
+            ..
         }) = self.inodes.get(&ino).map(|inode| &inode.node)
         else {
             return vec![];

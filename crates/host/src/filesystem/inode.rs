@@ -38,6 +38,9 @@ pub(crate) enum Node {
     File {
         size: u64,
         durable: u64,
+        /// The size that was set since the last sync, and not reached by writing, at most `size`; 0 if there is none.
+        /// The disk has a size before or after it was set, and none in between.
+        set: u64,
         dirty: Dirty,
     },
     Directory {
@@ -75,6 +78,7 @@ impl Node {
             _ => Node::File {
                 size: 0,
                 durable: 0,
+                set: 0,
                 dirty: Dirty::Pages(BTreeSet::new()),
             },
         }

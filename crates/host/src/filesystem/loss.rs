@@ -99,11 +99,12 @@ impl FileSystem {
     }
 
     fn lose_content(&mut self, ino: Ino, random: &mut impl FnMut(usize) -> usize) {
-        let Some(Node::File { size, durable, .. }) = self.inodes.get(&ino).map(|inode| &inode.node)
+        let Some(&Node::File {
+            size, durable, set, ..
+        }) = self.inodes.get(&ino).map(|inode| &inode.node)
         else {
             return;
         };
-        let (size, durable) = (*size, *durable);
         let ranges = self.dirty_ranges(ino);
         if ranges.is_empty() && size == durable {
             return;
@@ -112,10 +113,13 @@ impl FileSystem {
         let left = match survival {
             Survival::Nothing => durable,
             Survival::Everything => size,
-            _ if size > durable && random(2) == 0 => {
-                let sectors = ((size - durable) as usize).div_ceil(SECTOR);
-                (durable + (random(sectors) * SECTOR) as u64).min(size)
+            // A file grows by writing, sector by sector, beyond the size that it had or that was set.
+            _ if size > durable.max(set) && random(2) == 0 => {
+                let least = durable.max(set);
+                let sectors = ((size - least) as usize).div_ceil(SECTOR);
+                (least + (random(sectors) * SECTOR) as u64).min(size)
             }
+            _ if set > durable => [size, durable, set][random(3)],
             _ => [size, durable][random(2)],
         };
         for page in ranges.iter().flat_map(|&(at, end)| at / PAGE..end / PAGE) {
@@ -151,10 +155,11 @@ impl FileSystem {
         if let Some(Node::File {
             size,
             durable,
+            set,
             dirty,
         }) = self.node_mut(ino)
         {
-            (*size, *durable) = (left, left);
+            (*size, *durable, *set) = (left, left, 0);
             *dirty = super::Dirty::Pages(BTreeSet::new());
         }
         self.used = self.used - size + left;
@@ -176,5 +181,47 @@ impl FileSystem {
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Medium;
+
+    #[test]
+    fn a_size_that_was_set_is_reached_at_once() {
+        let medium = Medium::new().unwrap();
+        let mut left = BTreeSet::new();
+        for seed in 0..400 {
+            let medium = medium.of_host(seed).unwrap();
+            let mut system = FileSystem::open(medium, 0).unwrap();
+            let mut random = corsair::Random::new(seed as u64);
+            let ino = system.make(libc::DT_REG, 0o644, &[], 0).unwrap();
+            system.set_names(vec![(ROOT, b"file", Some(ino))], 0);
+            let write = |system: &mut FileSystem, at| {
+                let bytes = [7; 1_000];
+                system.write(ino, at, bytes.as_ptr() as usize, bytes.len(), 1)
+            };
+            write(&mut system, 0);
+            system.sync(ino);
+            system.sync(ROOT);
+            system.resize(ino, 100_000, 2).unwrap();
+            write(&mut system, 50_000);
+            if seed % 2 == 0 {
+                write(&mut system, 100_000);
+            }
+            if seed % 3 == 0 {
+                system.write_checkpoint();
+            }
+            let mut system = FileSystem::open(medium, 0).unwrap();
+            system.lose_power(|bound| random.below(bound as u32) as usize);
+            left.insert(system.inode(ino).unwrap().size());
+        }
+        assert_eq!(
+            left,
+            BTreeSet::from([1_000, 100_000, 100_512, 101_000]),
+            "an append grows by sectors"
+        );
     }
 }

@@ -19,10 +19,11 @@ pub(super) enum Record {
         edits: Vec<Edit>,
         time: u64,
     },
-    /// A file was written or truncated.
+    /// A file was written, or its size was set.
     Size {
         ino: Ino,
         size: u64,
+        is_set: bool,
         time: u64,
     },
     /// The content and the size of a file are durable.
@@ -102,7 +103,12 @@ impl Record {
                     put_bytes(to, &edit.name);
                 }
             }
-            Record::Size { ino, size, time } => put(to, 3, *ino, &[*size, *time]),
+            Record::Size {
+                ino,
+                size,
+                is_set,
+                time,
+            } => put(to, if *is_set { 11 } else { 3 }, *ino, &[*size, *time]),
             Record::Synced { ino, size } => put(to, 4, *ino, &[*size]),
             Record::NamesSynced { directory } => put(to, 5, *directory, &[]),
             Record::AllNamesSynced { before } => put(to, 6, 0, &[*before]),
@@ -142,9 +148,10 @@ impl Record {
                 }
                 Record::Names { edits, time }
             }
-            3 => Record::Size {
+            3 | 11 => Record::Size {
                 ino,
                 size: reader.u64()?,
+                is_set: code == 11,
                 time: reader.u64()?,
             },
             4 => Record::Synced {
@@ -252,7 +259,14 @@ mod tests {
             Record::Size {
                 ino: 1,
                 size: 1 << 33,
+                is_set: false,
                 time: 4,
+            },
+            Record::Size {
+                ino: 1,
+                size: 7,
+                is_set: true,
+                time: 5,
             },
             Record::Synced { ino: 1, size: 6 },
             Record::NamesSynced { directory: 1 },
