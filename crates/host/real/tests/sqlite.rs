@@ -7,6 +7,7 @@ use corsair_host::{Disk, Fault, HostState, Sim, SimError, simulate};
 use redb::{ReadableDatabase, TableDefinition};
 use rusqlite::Connection;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::Duration;
 
 /// The number of power losses in one simulation.
@@ -95,7 +96,16 @@ fn sqlite(journal: &str, synchronous: &str) -> rusqlite::Result<()> {
 
 fn redb() -> Result<(), redb::Error> {
     const ROWS: TableDefinition<u64, &str> = TableDefinition::new("rows");
-    let database = redb::Database::create("/data/rows.redb")?;
+    let (path, mark) = ("/data/rows.redb", Path::new("/data/created"));
+    // redb refuses a file whose creation was interrupted. Before the mark exists, nothing was committed.
+    let database = redb::Database::create(path).or_else(|refused| match mark.exists() {
+        true => Err(refused),
+        false => {
+            std::fs::remove_file(path)?;
+            redb::Database::create(path)
+        }
+    })?;
+    std::fs::write(mark, "")?;
     let mut last = 0;
     if let Ok(table) = database.begin_read()?.open_table(ROWS) {
         for row in table.range::<u64>(..)? {
