@@ -8,6 +8,7 @@ use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::heap::{self, Zone};
+use crate::image::{self, BOOT};
 use crate::kernel::{self, Kernel};
 use crate::packet::Reader;
 use crate::storage::Medium;
@@ -18,9 +19,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
-
-/// The environment variable with the descriptor of the file that contains the configuration of the process.
-pub(crate) const BOOT: &str = "CORSAIR_HOST_BOOT";
 
 /// The parameters of a host's start.
 #[derive(Clone, Copy, Debug)]
@@ -274,7 +272,7 @@ fn read_boot(reader: &mut Reader<'_>) -> Option<(World, Boot)> {
     for _ in 0..readable_count {
         readable.push(bytes(reader)?.to_vec());
     }
-    crate::image::set_program(Path::new(OsStr::from_bytes(bytes(reader)?)));
+    image::set_program(Path::new(OsStr::from_bytes(bytes(reader)?)));
     let disk = Disk::from_bytes(bytes(reader)?)?;
     let stop = Some(reader.u64()?).filter(|&time| time != u64::MAX);
     let mut files = vec![];

@@ -26,7 +26,7 @@ const SHOW_DIGESTS: &str = "CORSAIR_HOST_DIGESTS";
 /// If the test fails.
 pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> O) {
     let name = path.split_once("::").map_or(path, |(_, name)| name);
-    if image::is_fixed() && setup::variable(TEST) == Some(name) {
+    if image::is_fixed() && image::variable(TEST) == Some(name) {
         run_seeds(options, &|sim| body(sim).failure());
         return;
     }
@@ -145,12 +145,12 @@ fn workers(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Runs all seeds of a test. If the environment variable `WORKERS` is set, each seed runs once, on that number of workers.
 fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
-    let [seed, some, count] = ["SEED", "SEEDS", "WORKERS"].map(setup::variable);
+    let [seed, some, count] = ["SEED", "SEEDS", "WORKERS"].map(image::variable);
     let count = count.map(workers).transpose();
     let workers = count.unwrap_or_else(|error| panic!("{error}"));
     let all = seeds(options, seed, some);
     let all = all.unwrap_or_else(|error| panic!("{error}"));
-    let shows = setup::variable(SHOW_DIGESTS).is_some();
+    let shows = image::variable(SHOW_DIGESTS).is_some();
     // Nothing here allocates unless it fails, so each simulation is forked from the same state of the allocator.
     for seed in all {
         let run = |workers| {

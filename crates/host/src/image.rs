@@ -7,7 +7,6 @@
 //! loaded at 2^46.
 #![allow(unsafe_code, reason = "makes a file in memory")]
 
-use crate::setup;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::{Path, PathBuf};
@@ -18,6 +17,8 @@ use std::sync::OnceLock;
 pub(crate) const MAPPED_NAME: &str = "/memfd:corsair-host";
 /// An environment variable with the path of the program of which this process runs a copy.
 const PROGRAM: &str = "CORSAIR_HOST_PROGRAM";
+/// The environment variable with the descriptor of the file that contains the configuration of the process.
+pub(crate) const BOOT: &str = "CORSAIR_HOST_BOOT";
 const BASE: u64 = 1 << 46;
 
 /// The end of the addresses at which programs that are not position-independent are loaded.
@@ -27,7 +28,22 @@ const LOW: u64 = 1 << 32;
 pub(crate) fn is_fixed() -> bool {
     let here = is_fixed as *const () as u64;
     let is_at_base = (BASE..BASE + (1 << 40)).contains(&here);
-    (is_at_base || here < LOW) && setup::variable(PROGRAM).is_some()
+    (is_at_base || here < LOW) && variable(PROGRAM).is_some()
+}
+
+/// Returns the value of an environment variable whose name is shorter than 32 bytes, if it is UTF-8. The function allocates
+/// nothing. The value is valid until the variable is changed.
+pub(crate) fn variable(name: &str) -> Option<&'static str> {
+    let mut text = [0u8; 32];
+    text[..name.len()].copy_from_slice(name.as_bytes());
+    // SAFETY: the name ends with a zero byte, and so does the value.
+    unsafe {
+        let value = libc::getenv(text.as_ptr().cast());
+        if value.is_null() {
+            return None;
+        }
+        std::ffi::CStr::from_ptr(value).to_str().ok()
+    }
 }
 
 static PATH: OnceLock<PathBuf> = OnceLock::new();

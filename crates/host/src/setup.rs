@@ -6,9 +6,9 @@
 //! addresses are the same in each process, and there are as many processors as on a host.
 #![allow(unsafe_code, reason = "reads the environment and clocks")]
 
+use crate::image;
 use crate::kernel::{nested, user};
 use crate::raw::{Args, args, raw};
-use crate::{executable, image};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const UNKNOWN: u8 = 0;
@@ -22,7 +22,7 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 pub(crate) fn is_running() -> bool {
     match STATE.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let is_running = image::is_fixed() || variable(executable::BOOT).is_some();
+            let is_running = image::is_fixed() || image::variable(image::BOOT).is_some();
             STATE.store(if is_running { RUNNING } else { ENDED }, Ordering::Relaxed);
             is_running
         }
@@ -33,21 +33,6 @@ pub(crate) fn is_running() -> bool {
 /// Ends the set-up in this process.
 pub(crate) fn end() {
     STATE.store(ENDED, Ordering::Relaxed);
-}
-
-/// Returns the value of an environment variable whose name is shorter than 32 bytes, if it is UTF-8. The function allocates
-/// nothing. The value is valid until the variable is changed.
-pub(crate) fn variable(name: &str) -> Option<&'static str> {
-    let mut text = [0u8; 32];
-    text[..name.len()].copy_from_slice(name.as_bytes());
-    // SAFETY: the name ends with a zero byte, and so does the value.
-    unsafe {
-        let value = libc::getenv(text.as_ptr().cast());
-        if value.is_null() {
-            return None;
-        }
-        std::ffi::CStr::from_ptr(value).to_str().ok()
-    }
 }
 
 /// Makes a call of a thread that belongs to no host.

@@ -1,6 +1,6 @@
 //! Processor sharing: all work in progress shares the processors of an instance, evenly or in turns.
 
-use super::turns::Turns;
+use super::turns::{NOISE, Turns};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,9 +35,6 @@ struct Even {
     /// The service at which each piece is done, as the bits of a non-negative float, which sort equally.
     done: BinaryHeap<Reverse<(u64, u32)>>,
 }
-
-/// The maximum error of sums of floats, in nanoseconds.
-pub(super) const NOISE: f64 = 0.01;
 
 impl Pieces {
     fn new(processors: f64, slice: Option<u64>) -> Pieces {

@@ -2,9 +2,11 @@
 //!
 //! A piece works for at most one time slice. Then it waits behind the pieces that are ready, if there are any.
 
-use super::sharing::NOISE;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// The maximum error of sums of floats, in nanoseconds.
+pub(super) const NOISE: f64 = 0.01;
 
 /// Pieces of work, by their slots, that take turns. Times are in nanoseconds.
 #[derive(Debug, Serialize, Deserialize)]
