@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 const REPETITIONS: usize = 5;
 /// The latency of each packet in both simulators, if nothing else is said: one tick of turmoil.
 const LATENCY: Duration = Duration::from_millis(1);
-const BYTES: u32 = 2_000;
+const BYTES: u32 = 20_000;
 const REQUESTS: u32 = 2_000;
 
 type Failure = Box<dyn Error>;
