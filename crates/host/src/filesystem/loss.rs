@@ -189,6 +189,7 @@ mod tests {
     use super::*;
     use crate::storage::Medium;
 
+    // Guarantee: host-6.
     #[test]
     fn a_size_that_was_set_is_reached_at_once() {
         let medium = Medium::new().unwrap();
