@@ -9,7 +9,7 @@
 #   ci/host.sh matrix [SEEDS [PROGRAM...]] 1,000 seeds of axum and hyper on 1, 2 and 4 workers, alone and side by side, with
 #                            and without address randomization, and in the filter: one digest for each seed; also with
 #                            rustls (tls), jemalloc and mimalloc. 1,000 seeds of axum take half an hour on two processors,
-#                            of the others, whose build is optimised, a quarter of an hour each
+#                            of the others, whose build is optimised, 26 minutes each beside other work
 #   ci/host.sh losses [SEEDS] the stream server through power losses and kills with 10,000 seeds: each point counts once. Each
 #                            processor runs a part of the seeds, because the threads of hosts take turns
 #   ci/host.sh suites [MIO]  tokio's own tests of networks, files, time and signals, from its package; also mio's, from the

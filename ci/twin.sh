@@ -3,7 +3,7 @@
 #
 # Usage: ci/twin.sh [build|record|define|predict|measure|report ...]   (without a step: all of them)
 # Needs Go, Python 3.11 or newer, and the registries of Go, PyPI and crates.io. TWIN_WORK is a folder for what is built
-# and recorded; TWIN_LEARN, TWIN_SECONDS and TWIN_REPEATS set how long is recorded and measured, and how often. TWIN_ONLY
+# and recorded; CORSAIR is the command, if it is built already; TWIN_LEARN, TWIN_SECONDS and TWIN_REPEATS set how long is recorded and measured, and how often. TWIN_ONLY
 # selects systems or scenarios by name, separated by commas; the results of all others stay as they are.
 set -euo pipefail
 cd "$(dirname "$0")/.."

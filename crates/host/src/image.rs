@@ -5,7 +5,10 @@
 //! randomization off, but containers refuse this call. But since Linux 5.10 the kernel aligns the address to the
 //! alignment that the program's segments request: a copy of the program in memory that requests 2^46 bytes is always
 //! loaded at 2^46.
-#![allow(unsafe_code, reason = "makes a file in memory")]
+#![allow(
+    unsafe_code,
+    reason = "makes a file in memory and reads the environment"
+)]
 
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};

@@ -4,7 +4,7 @@
 //! system, which addresses it has mapped, and how many processors the machine has. So that no host depends on the
 //! machine or on the time that the set-up takes, clocks begin at virtual time 0 and advance only by waiting, entropy and
 //! addresses are the same in each process, and there are as many processors as on a host.
-#![allow(unsafe_code, reason = "reads the environment and clocks")]
+#![allow(unsafe_code, reason = "makes calls of threads that belong to no host")]
 
 use crate::image;
 use crate::kernel::{nested, user};

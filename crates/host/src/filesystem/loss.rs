@@ -110,16 +110,16 @@ impl FileSystem {
             return;
         }
         let survival = Survival::choose(random);
+        // A file grows by writing, sector by sector, beyond the size that it had or that was set.
+        let least = durable.max(set);
         let left = match survival {
             Survival::Nothing => durable,
             Survival::Everything => size,
-            // A file grows by writing, sector by sector, beyond the size that it had or that was set.
-            _ if size > durable.max(set) && random(2) == 0 => {
-                let least = durable.max(set);
+            _ if size > least && random(2) == 0 => {
                 let sectors = ((size - least) as usize).div_ceil(SECTOR);
                 (least + (random(sectors) * SECTOR) as u64).min(size)
             }
-            _ if set > durable => [size, durable, set][random(3)],
+            _ if least > durable => [size, durable, least][random(3)],
             _ => [size, durable][random(2)],
         };
         for page in ranges.iter().flat_map(|&(at, end)| at / PAGE..end / PAGE) {
