@@ -43,24 +43,24 @@ impl<S> TurnCell<S> {
 
     /// Lends the value to a closure that runs no foreign code.
     #[inline(always)]
-    pub(super) fn with<T>(self, act: impl FnOnce(&mut S) -> T) -> T {
+    pub(super) fn with<T>(mut self, act: impl FnOnce(&mut S) -> T) -> T {
         #[cfg(debug_assertions)]
-        let _lent = checked::LentGuard::new(self.0.as_ptr().cast(), true);
+        let _lent = checked::LentGuard::new(self.0.as_ptr(), true);
         // SAFETY: the caller of `new` has guaranteed that the value exists and that only this thread uses it. There is
         // no other reference: references are created only here and in `read`, and the closure neither uses the cell nor
         // runs code that could.
-        act(unsafe { &mut *self.0.as_ptr() })
+        act(unsafe { self.0.as_mut() })
     }
 
     /// Lends the value for reading to a closure that runs no foreign code which could use the cell.
     #[inline(always)]
     pub(super) fn read<T>(self, act: impl FnOnce(&S) -> T) -> T {
         #[cfg(debug_assertions)]
-        let _lent = checked::LentGuard::new(self.0.as_ptr().cast(), false);
+        let _lent = checked::LentGuard::new(self.0.as_ptr(), false);
         // SAFETY: the caller of `new` has guaranteed that the value exists and that only this thread uses it. There is
         // no reference for changes: such references are created only in `with`, whose closures do not use the cell, and
         // the closure does not change the value.
-        act(unsafe { &*self.0.as_ptr() })
+        act(unsafe { self.0.as_ref() })
     }
 
     /// Returns the pointer to the value.
@@ -70,32 +70,52 @@ impl<S> TurnCell<S> {
     }
 }
 
+/// The check of the third fact. Each of an engine's thousands of closures contains a call of it, so its functions are not
+/// generic, return one number, and do not unwind: that is a sixth of the code of a development build.
 #[cfg(debug_assertions)]
 mod checked {
     use std::cell::Cell;
 
     thread_local! {
-        /// The value that a `TurnCell` lent last on this thread and lends still, and whether for changes.
-        static LENT: Cell<(*const (), bool)> = const { Cell::new((std::ptr::null(), false)) };
+        /// The address of the value that a `TurnCell` lent last on this thread and lends still, plus one if it is lent for
+        /// changes.
+        static LENT: Cell<usize> = const { Cell::new(0) };
     }
 
     /// A guard that prevents the value from being lent again, except for reading beside reading.
-    pub(super) struct LentGuard((*const (), bool));
+    pub(super) struct LentGuard(usize);
 
     impl LentGuard {
-        pub(super) fn new(value: *const (), changes: bool) -> LentGuard {
-            let before = LENT.replace((value, changes));
-            debug_assert!(
-                before.0 != value || !before.1 && !changes,
-                "a value is lent for changes once at a time"
-            );
-            LentGuard(before)
+        #[inline(always)]
+        pub(super) fn new<S>(value: *const S, changes: bool) -> LentGuard {
+            const {
+                assert!(
+                    align_of::<S>() > 1,
+                    "the last bit of an address says how it is lent"
+                )
+            };
+            LentGuard(lend(value.cast(), changes))
         }
     }
 
     impl Drop for LentGuard {
+        #[inline(always)]
         fn drop(&mut self) {
-            LENT.set(self.0);
+            end(self.0);
         }
+    }
+
+    extern "C" fn lend(value: *const (), changes: bool) -> usize {
+        let value = value.addr() + usize::from(changes);
+        let before = LENT.replace(value);
+        assert!(
+            before & !1 != value & !1 || before & 1 == 0 && value & 1 == 0,
+            "a value is lent for changes once at a time"
+        );
+        before
+    }
+
+    extern "C" fn end(before: usize) {
+        LENT.set(before);
     }
 }
