@@ -21,6 +21,11 @@ impl Nodes {
         node < 64 && self.0 >> node & 1 == 1
     }
 
+    /// Adds the nodes of another set that are missing, and removes the others of them.
+    pub(crate) const fn differing_in(self, other: Nodes) -> Nodes {
+        Nodes(self.0 ^ other.0)
+    }
+
     /// Returns the indices of the nodes.
     pub fn iter(self) -> impl Iterator<Item = u32> {
         (0..64).filter(move |node| self.contains(*node))

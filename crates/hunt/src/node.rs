@@ -42,8 +42,8 @@ pub trait Node<M: Message>: Send + 'static {
     /// Handles a message or a timer.
     fn on<C: Context<M>>(&mut self, input: Input<M>, cx: &mut C, machine: &mut Machine);
 
-    /// Returns a number for the state. A search computes its coverage (the joint states of the nodes) from these
-    /// numbers. There should be few values, for example one for each role. The number must not contain a counter that
+    /// Returns a number for the state. A search computes its coverage (the states of nodes and of pairs of nodes) from
+    /// these numbers. There should be few values, for example one for each role. The number must not contain a counter that
     /// only increases.
     fn state(&self) -> u64 {
         0
@@ -119,34 +119,38 @@ impl Machine {
     }
 }
 
-/// The joint states that the nodes of a run have reached, as bits of their hashes.
+/// The states that the nodes of a run have reached: those of single nodes, and those of pairs of nodes.
+///
+/// Some bugs need two nodes in certain states at the same time, for example two leaders with different members. Joint
+/// states of all nodes would be too many: almost every run reaches new ones.
 #[derive(Debug)]
 pub(crate) struct Coverage {
     /// The state of each node.
     states: Vec<AtomicU64>,
-    bits: Vec<AtomicU64>,
+    /// The kinds of changes that have happened to pairs of nodes.
+    pairs: Vec<AtomicU64>,
     events: AtomicU64,
     changes: Mutex<Vec<Change>>,
 }
 
-/// A change of a node's state.
+/// A change of a node's state, or of the states of a pair of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
     /// The time in milliseconds.
     pub at: u32,
-    /// A hash of the states before and after the change.
+    /// A hash of the states before and after the change, or of the states of the pair.
     pub kind: u16,
 }
 
-/// Size of the coverage map, in bits.
-pub(crate) const STATES: u64 = 1 << 14;
+/// The number of kinds of changes.
+pub(crate) const KINDS: usize = 1 << u16::BITS;
 
-// Relaxed accesses suffice: only the search reads the map, and its runs have one worker.
+// Relaxed accesses suffice: only the search reads the changes, and its runs have one worker.
 impl Coverage {
     pub(crate) fn new(nodes: u32) -> Coverage {
         Coverage {
             states: (0..nodes).map(|_| AtomicU64::new(0)).collect(),
-            bits: (0..STATES / 64).map(|_| AtomicU64::new(0)).collect(),
+            pairs: (0..KINDS / 64).map(|_| AtomicU64::new(0)).collect(),
             events: AtomicU64::new(0),
             changes: Mutex::default(),
         }
@@ -162,36 +166,38 @@ impl Coverage {
         if before == state {
             return;
         }
-        let mut hasher = DefaultHasher::new();
-        (before, state).hash(&mut hasher);
-        let change = Change {
-            at: milliseconds(now) as u32,
-            kind: (hasher.finish() % STATES) as u16,
+        let at = milliseconds(now) as u32;
+        let change = |states: [u64; 2]| {
+            let mut hasher = DefaultHasher::new();
+            states.hash(&mut hasher);
+            let kind = hasher.finish() as u16;
+            Change { at, kind }
         };
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        changes.push(change);
-        drop(changes);
-        let mut hasher = DefaultHasher::new();
-        for state in &self.states {
-            state.load(Ordering::Relaxed).hash(&mut hasher);
+        changes.push(change([before, state]));
+        for (other, their) in (0..).zip(&self.states) {
+            let their = their.load(Ordering::Relaxed);
+            // Pairs are far more frequent than changes, so only the first of a kind is kept.
+            let pair = change([state.min(their).wrapping_add(PAIR), state.max(their)]);
+            let bit = 1 << (pair.kind % 64);
+            let word = &self.pairs[usize::from(pair.kind / 64)];
+            if other != node && word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+                changes.push(pair);
+            }
         }
-        let bit = hasher.finish() % STATES;
-        self.bits[(bit / 64) as usize].fetch_or(1 << (bit % 64), Ordering::Relaxed);
     }
 
-    /// Returns the changes of the nodes' states in order.
+    /// Returns the changes in order.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changes = changes.clone();
         changes.sort_unstable();
         changes
     }
-
-    pub(crate) fn words(&self) -> Vec<u64> {
-        let words = self.bits.iter();
-        words.map(|word| word.load(Ordering::Relaxed)).collect()
-    }
 }
+
+/// Distinguishes the states of a pair from those before and after a change.
+const PAIR: u64 = 1 << 63;
 
 /// Creates nodes by their index.
 pub(crate) type Make<N> = Arc<dyn Fn(u32) -> N + Send + Sync>;

@@ -147,6 +147,12 @@ impl FaultPlan {
         let spans = |fault: &Fault| fault.span().unwrap_or_default();
         plan.faults
             .retain(|fault| spans(fault).start < at.into() || fault.span().is_none());
+        let sides = |fault: &Fault| match fault {
+            Fault::Partition { from, side, .. } => Some((*from, *side)),
+            _ => None,
+        };
+        let before = plan.faults.iter().filter_map(sides);
+        let before = before.max_by_key(|(from, _)| *from).map(|(_, side)| side);
         if random.below(4) > 0 {
             for fault in &mut plan.faults {
                 let span = spans(fault);
@@ -158,6 +164,7 @@ impl FaultPlan {
             nodes,
             at..plan.faults_until(),
             loses_disks,
+            before,
         ));
         plan
     }

@@ -65,9 +65,8 @@ pub struct RunResult {
     pub digest: u64,
     /// The number of messages and timers that the nodes have handled.
     pub events: u64,
-    /// The joint states that the nodes have reached, as bits of their hashes.
-    pub coverage: Vec<u64>,
-    /// The changes of the nodes' states, in order: other runs branch there. Without changes no run branches.
+    /// The changes of the states of nodes and of pairs of nodes, in order: other runs branch there. Without changes no run
+    /// branches.
     pub changes: Vec<Change>,
 }
 
@@ -248,7 +247,6 @@ pub(crate) fn run<P: Program>(
                 properties,
                 digest: 0,
                 events: coverage.events(),
-                coverage: coverage.words(),
                 changes: coverage.changes(),
             });
         }
@@ -268,7 +266,6 @@ pub(crate) fn run<P: Program>(
         properties,
         digest: report.digest.unwrap_or(0),
         events: coverage.events(),
-        coverage: coverage.words(),
         changes: coverage.changes(),
     })
 }

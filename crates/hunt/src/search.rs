@@ -1,11 +1,10 @@
 //! The search for a violated property.
 
-use crate::node::STATES;
+use crate::node::KINDS;
 use crate::{Change, FaultPlan, HuntError, Properties, RunResult, Subject};
 use corsair::Random;
-use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The parameters of a search.
@@ -22,6 +21,9 @@ pub struct Hunt {
     pub threads: usize,
     /// The shard of a hunt on several machines: each shard draws different runs.
     pub shard: u64,
+    /// True if runs branch from earlier runs that reached rare states; false if the faults of each run are drawn
+    /// independently.
+    pub guided: bool,
 }
 
 /// By default a search makes up to a million runs in a minute, on all cores.
@@ -33,6 +35,7 @@ impl Default for Hunt {
             time: Duration::from_mins(1),
             threads: 0,
             shard: 0,
+            guided: true,
         }
     }
 }
@@ -59,7 +62,7 @@ pub struct Hunted {
     pub failure: Option<Failure>,
     /// The properties of all runs.
     pub properties: Properties,
-    /// The number of covered states.
+    /// The number of different changes of the states of nodes and of pairs of nodes.
     pub covered: u32,
 }
 
@@ -92,7 +95,6 @@ pub fn hunt_with(
         shard => Random::new(shard).bits(),
     };
     let mut random = Random::new(hunt.seed ^ part);
-    let mut covered = vec![0; (STATES / 64) as usize];
     let (mut past, mut new) = (Past::new(), Vec::new());
     let mut hunted = Hunted {
         runs: 0,
@@ -106,9 +108,9 @@ pub fn hunt_with(
     } else {
         hunt.threads
     };
-    while hunted.runs < hunt.runs && deadline.is_none_or(|end| Instant::now() < end) {
+    'search: while hunted.runs < hunt.runs && deadline.is_none_or(|end| Instant::now() < end) {
         let left = usize::try_from(hunt.runs - hunted.runs).unwrap_or(usize::MAX);
-        let draw = |_| past.draw(subject, &mut random);
+        let draw = |_| past.draw(subject, hunt.guided, &mut random);
         let count = if threads == 1 { 1 } else { GENERATION };
         let candidates: Vec<(u64, FaultPlan)> = (0..left.min(count)).map(draw).collect();
         let results = run_all(subject, &candidates, threads);
@@ -116,8 +118,6 @@ pub fn hunt_with(
             let result = result?;
             hunted.runs += 1;
             hunted.properties.merge(&result.properties);
-            let before = hunted.covered;
-            hunted.covered = cover(&mut covered, &result.coverage);
             if let Some(property) = result.properties.violated().first() {
                 hunted.failure = Some(Failure {
                     property: (*property).to_owned(),
@@ -125,104 +125,110 @@ pub fn hunt_with(
                     plan,
                     events: result.events,
                 });
-                return Ok(hunted);
+                break 'search;
             }
-            let is_kept = hunted.covered > before || hunted.runs.is_multiple_of(OTHERS);
-            let changes = result.changes;
-            new.push((
-                PastRun {
-                    seed,
-                    plan,
-                    changes,
-                },
-                is_kept,
-            ));
+            new.push((PastRun { seed, plan }, result.changes));
             // The choice of runs does not depend on the number of threads.
             if hunted.runs.is_multiple_of(GENERATION as u64) {
-                new.drain(..)
-                    .for_each(|(run, is_kept)| past.add(run, is_kept));
+                past.add_all(&mut new);
+                hunted.covered = past.known.len() as u32;
             }
         }
         progress(&hunted);
     }
+    past.add_all(&mut new);
+    hunted.covered = past.known.len() as u32;
     Ok(hunted)
 }
 
-/// The maximum number of runs from which others branch.
-const MOST_PAST: usize = 64;
-/// One of this number of runs is kept even if it reached no new state.
-const OTHERS: u64 = 8;
-/// A run branches at the rarest of this number of changes.
+/// The maximum number of runs that are kept for a kind of change.
+const MOST_PAST: usize = 4;
+/// A run branches at the rarest of this number of kinds of changes.
 const LOTS: u32 = 16;
 
 /// The runs from which others branch.
 struct Past {
-    runs: VecDeque<PastRun>,
-    /// The number of changes of each kind in all runs.
-    counts: Vec<u64>,
+    /// For each kind of change, the runs in which it happened.
+    kinds: Vec<Kind>,
+    /// The kinds that have happened.
+    known: Vec<u16>,
+}
+
+/// A kind of change.
+#[derive(Clone, Default)]
+struct Kind {
+    /// The number of runs in which it happened.
+    count: u64,
+    /// Some of these runs, with a time at which it happened.
+    runs: Vec<(Arc<PastRun>, u32)>,
 }
 
 struct PastRun {
     seed: u64,
     plan: FaultPlan,
-    /// The changes while there may be faults.
-    changes: Vec<Change>,
 }
 
 impl Past {
     fn new() -> Past {
         Past {
-            runs: VecDeque::new(),
-            counts: vec![0; STATES as usize],
+            kinds: vec![Kind::default(); KINDS],
+            known: Vec::new(),
         }
     }
 
-    fn add(&mut self, mut run: PastRun, is_kept: bool) {
+    fn add_all(&mut self, runs: &mut Vec<(PastRun, Vec<Change>)>) {
+        runs.drain(..)
+            .for_each(|(run, changes)| self.add(run, &changes));
+    }
+
+    /// Adds a run with its changes. Only those matter after which there may be faults.
+    fn add(&mut self, run: PastRun, changes: &[Change]) {
         let until = run.plan.faults_until();
-        run.changes.retain(|change| change.at < until);
-        for change in &run.changes {
-            self.counts[usize::from(change.kind)] += 1;
-        }
-        if is_kept && !run.changes.is_empty() {
-            self.runs.push_back(run);
-            if self.runs.len() > MOST_PAST {
-                self.runs.pop_front();
+        let mut changes: Vec<Change> = (changes.iter().copied())
+            .filter(|change| change.at < until)
+            .collect();
+        changes.sort_unstable_by_key(|change| (change.kind, change.at));
+        let run = Arc::new(run);
+        for same in changes.chunk_by(|one, other| one.kind == other.kind) {
+            let kind = &mut self.kinds[usize::from(same[0].kind)];
+            if kind.count == 0 {
+                self.known.push(same[0].kind);
             }
+            // Of a run in which the kind happened more than once, any time.
+            let entry = (Arc::clone(&run), same[kind.count as usize % same.len()].at);
+            match kind.runs.get_mut(kind.count as usize % MOST_PAST) {
+                Some(oldest) => *oldest = entry,
+                None => kind.runs.push(entry),
+            }
+            kind.count += 1;
         }
     }
 
-    /// Draws a new run, or one that equals an earlier run until a node changes its state. Some bugs need a fault in the
-    /// millisecond in which a leader is elected.
-    fn draw(&self, subject: &dyn Subject, random: &mut Random) -> (u64, FaultPlan) {
+    /// Draws a new run, or one that equals an earlier run until nodes reach rare states. Some bugs need a fault in the
+    /// millisecond in which a leader is elected, and others a sequence of such faults. Because the new run reaches the same
+    /// states, they become less rare each time.
+    fn draw(&self, subject: &dyn Subject, guided: bool, random: &mut Random) -> (u64, FaultPlan) {
         let seed = random.bits() >> 12;
         let mut random = Random::new(seed);
-        if self.runs.is_empty() || random.below(2) == 0 {
+        if self.known.is_empty() || !guided || random.below(2) == 0 {
             return (seed, subject.draw(&mut random, subject.time()));
         }
-        let past = &self.runs[random.below(self.runs.len() as u32) as usize];
-        let mut lot = || past.changes[random.below(past.changes.len() as u32) as usize];
+        let mut lot = || {
+            let known = self.known[random.below(self.known.len() as u32) as usize];
+            &self.kinds[usize::from(known)]
+        };
         let first = lot();
         let rarest = (1..LOTS).map(|_| lot()).fold(first, |rarest, other| {
-            let count = |change: Change| self.counts[usize::from(change.kind)];
-            if count(other) < count(rarest) {
-                other
-            } else {
-                rarest
+            match other.count < rarest.count {
+                true => other,
+                false => rarest,
             }
         });
+        let (run, at) = &rarest.runs[random.below(rarest.runs.len() as u32) as usize];
         let (nodes, loses) = (subject.nodes(), subject.loses_disks());
-        let plan = past.plan.branch(&mut random, rarest.at, nodes, loses);
-        (past.seed, plan)
+        let plan = run.plan.branch(&mut random, *at, nodes, loses);
+        (run.seed, plan)
     }
-}
-
-/// Adds the states of a run, and returns the total number of covered states.
-fn cover(covered: &mut [u64], more: &[u64]) -> u32 {
-    covered
-        .iter_mut()
-        .zip(more)
-        .for_each(|(all, word)| *all |= word);
-    covered.iter().map(|word| word.count_ones()).sum()
 }
 
 /// Runs all candidates, and returns their results in order.

@@ -15,14 +15,17 @@ pub(crate) fn draw(random: &mut Random, nodes: u32, until: u32, loses: bool) -> 
     swarm.faults
 }
 
-/// Draws faults that happen in turn, the first of them at the start of the interval.
+/// Draws faults that happen in turn, the first of them at the start of the interval. `before` is a side of the partition
+/// before it.
 pub(crate) fn in_turn(
     random: &mut Random,
     nodes: u32,
     during: Range<u32>,
     loses: bool,
+    before: Option<Nodes>,
 ) -> Vec<Fault> {
     let mut swarm = Swarm::new(random, nodes, during.end, loses);
+    swarm.side = before;
     swarm.turns(Some(during.start));
     swarm.faults
 }
@@ -37,6 +40,8 @@ struct Swarm<'a> {
     until: u32,
     /// True if nodes may lose their disks.
     loses: bool,
+    /// A side of the last partition, when faults happen in turn.
+    side: Option<Nodes>,
     faults: Vec<Fault>,
 }
 
@@ -47,6 +52,7 @@ impl<'a> Swarm<'a> {
             nodes,
             until,
             loses,
+            side: None,
             faults: Vec::new(),
         }
     }
@@ -147,7 +153,7 @@ impl<'a> Swarm<'a> {
                     from,
                     until: next,
                 },
-                _ => self.partition(from, next, 8),
+                _ => self.next_partition(from, next),
             };
             self.faults.push(fault);
             from = next;
@@ -190,6 +196,21 @@ impl<'a> Swarm<'a> {
             one_way: self.random.below(ways) == 0,
             every: None,
         }
+    }
+
+    /// Draws a partition after another one. In half of the cases one node changes its side: then the old majority and the
+    /// new one have nodes in common.
+    fn next_partition(&mut self, from: u32, until: u32) -> Fault {
+        let mut fault = self.partition(from, until, 8);
+        if let Fault::Partition { side, others, .. } = &mut fault {
+            if let Some(last) = self.side
+                && self.random.below(2) == 0
+            {
+                (*side, *others) = (last.differing_in(self.one()), None);
+            }
+            self.side = Some(*side);
+        }
+        fault
     }
 
     fn crash(&mut self, nodes: Nodes, at: u32, down: u32) -> Fault {

@@ -1,6 +1,6 @@
 //! Scores the search on the zoo: `scores [REPEATS [RUNS [NAMES…]]]`. The program prints a row for each program of the
-//! zoo: the median number of runs and the median time until the bug is found; the number of searches that found it; how
-//! much of the failure remains after shrinking, which the fixed twin must pass; how often the shrunk failure is
+//! zoo: the median number of runs and the median time until the bug is found; the median number of runs of a search that
+//! draws the faults of each run independently; the number of searches that found the bug; how much of the failure remains after shrinking, which the fixed twin must pass; how often the shrunk failure is
 //! reproduced with 1 to 4 workers; and whether the fixed twin raises no alarm in the same number of runs. Without
 //! arguments it makes one search of 20 runs, which shows the table but proves little. The exit code is 1 if a twin raises
 //! an alarm or a failure is not reproduced.
@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 /// The number of times that a shrunk failure is run again.
 const REPLAYS: usize = 100;
 
-fn search(subject: &dyn Subject, seed: u64, runs: u64) -> (Hunted, Duration) {
+fn search(subject: &dyn Subject, seed: u64, runs: u64, guided: bool) -> (Hunted, Duration) {
     let settings = Hunt {
         seed,
         runs,
+        guided,
         time: Duration::from_mins(10),
         ..Hunt::default()
     };
@@ -71,7 +72,7 @@ fn main() -> std::io::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| program | runs | time | found | shrunk | reproduced | twin |\n|---|---|---|---|---|---|---|"
+        "| program | runs | time | unguided | found | shrunk | reproduced | twin |\n|---|---|---|---|---|---|---|---|"
     )?;
     let bugs = corsair_zoo::all(true)
         .into_iter()
@@ -86,11 +87,14 @@ fn main() -> std::io::Result<ExitCode> {
             continue;
         }
         let (mut runs, mut times, mut found, mut sizes) = (vec![], vec![], 0, vec![]);
+        let needed = |hunted: &Hunted| hunted.failure.as_ref().map_or(u64::MAX, |_| hunted.runs);
+        let mut unguided = vec![];
         let mut same = None;
         for seed in 0..repeats {
-            let (hunted, time) = search(&*subject, seed, most);
+            let (hunted, time) = search(&*subject, seed, most, true);
             times.push(time);
-            runs.push(hunted.failure.as_ref().map_or(u64::MAX, |_| hunted.runs));
+            runs.push(needed(&hunted));
+            unguided.push(needed(&search(&*subject, seed, most, false).0));
             if let Some(failure) = &hunted.failure {
                 found += 1;
                 let (size, replays) = shrunk(&*subject, &*twin, failure);
@@ -98,10 +102,10 @@ fn main() -> std::io::Result<ExitCode> {
                 same = Some(same.unwrap_or(REPLAYS).min(replays));
             }
         }
-        let runs = match median(&mut runs) {
+        let [runs, unguided] = [&mut runs, &mut unguided].map(|runs| match median(runs) {
             u64::MAX => format!("more than {most}"),
             runs => runs.to_string(),
-        };
+        });
         let size = match sizes.is_empty() {
             true => "–".to_owned(),
             false => {
@@ -112,7 +116,7 @@ fn main() -> std::io::Result<ExitCode> {
             }
         };
         let replays = same.map_or("–".to_owned(), |same| format!("{same} of {REPLAYS}"));
-        let (alarm, _) = search(&*twin, 1000, most);
+        let (alarm, _) = search(&*twin, 1000, most, true);
         let twin = match &alarm.failure {
             None => format!("silent in {}", alarm.runs),
             Some(failure) => format!("ALARM in run {}: {failure:?}", alarm.runs),
@@ -123,7 +127,7 @@ fn main() -> std::io::Result<ExitCode> {
         let time = median(&mut times);
         writeln!(
             out,
-            "| {name} | {runs} | {time:.2?} | {found} of {repeats} | {size} | {replays} | {twin} |"
+            "| {name} | {runs} | {time:.2?} | {unguided} | {found} of {repeats} | {size} | {replays} | {twin} |"
         )?;
     }
     writeln!(

@@ -237,7 +237,6 @@ impl Subject for Cluster {
             properties: Properties::of_counters(counters.iter().map(|name| (&name[..], 1))),
             digest,
             events: answer.calls,
-            coverage: Vec::new(),
             changes: Vec::new(),
         })
     }
