@@ -452,3 +452,36 @@ impl<M: Message, N: Node<M>> Actor<M> for Host<M, N> {
         Flow::Continue
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_states_are_noted_once_whichever_node_changes_last() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let kinds = |sets: [(u32, u64); 2]| {
+            let coverage = Coverage::new(2);
+            for (ms, (node, state)) in (1..).zip(sets) {
+                coverage.set(node, state, at(ms));
+            }
+            let changes = coverage.changes();
+            let last: Vec<u16> = (changes.iter().filter(|change| change.at == 2))
+                .map(|change| change.kind)
+                .collect();
+            // One change of a node and one of a pair.
+            assert_eq!(last.len(), 2, "{changes:?}");
+            last
+        };
+        let (one, other) = (kinds([(0, 7), (1, 9)]), kinds([(0, 9), (1, 7)]));
+        let same = one.iter().filter(|kind| other.contains(kind));
+        assert_eq!(same.count(), 1, "{one:?} {other:?}");
+
+        let coverage = Coverage::new(2);
+        for ms in 1..100 {
+            coverage.set(0, ms % 2, at(ms));
+        }
+        // The pairs (0, 0) and (0, 1) are noted once; the first call and all others change the node's state.
+        assert_eq!(coverage.changes().len(), 99 + 2);
+    }
+}

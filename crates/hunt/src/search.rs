@@ -266,3 +266,70 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Trace;
+
+    struct Drawn;
+
+    impl Subject for Drawn {
+        fn name(&self) -> &'static str {
+            "drawn"
+        }
+
+        fn nodes(&self) -> u32 {
+            3
+        }
+
+        fn time(&self) -> u32 {
+            1_000
+        }
+
+        fn loses_disks(&self) -> bool {
+            false
+        }
+
+        fn run(&self, _: u64, _: &FaultPlan, _: usize) -> Result<RunResult, HuntError> {
+            unreachable!("runs are only drawn")
+        }
+
+        fn trace(&self, _: u64, _: &FaultPlan) -> Result<Trace, HuntError> {
+            unreachable!("runs are only drawn")
+        }
+    }
+
+    #[test]
+    fn runs_branch_at_rare_changes_unless_the_search_is_not_guided() {
+        let mut past = Past::new();
+        for seed in 0..100 {
+            let plan = FaultPlan::calm(1_000);
+            let change = |at, kind| Change { at, kind };
+            let mut changes = vec![change(10, 1), change(20, 2)];
+            if seed == 50 {
+                // The second change is too late: no fault can follow it.
+                changes.extend([change(300, 3), change(900, 4)]);
+            }
+            past.add(PastRun { seed, plan }, &changes);
+        }
+        assert_eq!(past.known, [1, 2, 3]);
+        let mut random = Random::new(1);
+        let mut draws = |guided| -> Vec<(u64, FaultPlan)> {
+            (0..1_000)
+                .map(|_| past.draw(&Drawn, guided, &mut random))
+                .collect()
+        };
+        let branches = |draws: &[(u64, FaultPlan)]| -> Vec<FaultPlan> {
+            let rare = draws.iter().filter(|(seed, _)| *seed == 50);
+            rare.map(|(_, plan)| plan.clone()).collect()
+        };
+        let guided = branches(&draws(true));
+        assert!((400..600).contains(&guided.len()), "{}", guided.len());
+        for fault in guided.iter().flat_map(|plan| &plan.faults) {
+            let start = fault.span().map(|span| span.start);
+            assert!(start.is_none_or(|start| start >= 300), "{fault}");
+        }
+        assert!(branches(&draws(false)).is_empty());
+    }
+}

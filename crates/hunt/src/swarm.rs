@@ -273,3 +273,32 @@ impl Times {
         (from, (from + length).min(self.until))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_half_of_the_partitions_in_turn_one_node_changes_its_side() {
+        let (mut near, mut all) = (0, 0);
+        for seed in 0..500 {
+            let before = Nodes::from_bits(0b101);
+            let faults = in_turn(&mut Random::new(seed), 8, 100..1_000, false, Some(before));
+            let sides = faults.iter().filter_map(|fault| match fault {
+                Fault::Partition { side, .. } => Some(*side),
+                _ => None,
+            });
+            let mut last = before;
+            for side in sides {
+                near += u32::from(side.differing_in(last).iter().count() == 1);
+                all += 1;
+                last = side;
+            }
+        }
+        // By chance, some of the others differ in one node, too.
+        assert!(
+            all > 1_000 && near > all / 2 && near < all * 2 / 3,
+            "{near} of {all}"
+        );
+    }
+}

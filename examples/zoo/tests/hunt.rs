@@ -29,7 +29,7 @@ fn search(subject: &dyn Subject, seed: u64, runs: u64, threads: usize) -> Hunted
         runs,
         time: Duration::from_secs(3600),
         threads,
-        shard: 0,
+        ..Hunt::default()
     };
     hunt(subject, &settings).unwrap()
 }
