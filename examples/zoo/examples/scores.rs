@@ -1,9 +1,10 @@
 //! Scores the search on the zoo: `scores [REPEATS [RUNS [NAMES…]]]`. The program prints a row for each program of the
-//! zoo: the median number of runs and the median time until the bug is found; the median number of runs of a search that
-//! draws the faults of each run independently; the number of searches that found the bug; how much of the failure remains after shrinking, which the fixed twin must pass; how often the shrunk failure is
-//! reproduced with 1 to 4 workers; and whether the fixed twin raises no alarm in the same number of runs. Without
-//! arguments it makes one search of 20 runs, which shows the table but proves little. The exit code is 1 if a twin raises
-//! an alarm or a failure is not reproduced.
+//! zoo: the median number of runs and the median time until the bug is found; the median number of runs of a search
+//! that draws the faults of each run independently; the number of searches that found the bug; how much of the failure
+//! remains after shrinking, which the fixed twin must pass; how often the shrunk failure is reproduced with 1 to 4
+//! workers; and whether the fixed twin raises no alarm in the same number of runs. Without arguments it makes one
+//! search of 20 runs, which shows the table but proves little. The exit code is 1 if a twin raises an alarm or a
+//! failure is not reproduced.
 
 use corsair_hunt::{Failure, Hunt, Hunted, Replay, Subject, explain, hunt, shrink};
 use std::io::Write;

@@ -70,8 +70,8 @@ impl<S> TurnCell<S> {
     }
 }
 
-/// The check of the third fact. Each of an engine's thousands of closures contains a call of it, so its functions are not
-/// generic, return one number, and do not unwind: that is a sixth of the code of a development build.
+/// The check of the third fact. It is called for each of an engine's thousands of closures. Its functions are not generic,
+/// return one number and do not unwind, so that each call is short: the check was once a sixth of a development build.
 #[cfg(debug_assertions)]
 mod checked {
     use std::cell::Cell;

@@ -92,7 +92,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         time: Duration::from_secs(args.time),
         threads: 1,
         shard: args.shard,
-        guided: false,
+        ..Hunt::default()
     };
     let progress = |runs: u64| {
         let totals = &cluster.totals;
