@@ -1,6 +1,6 @@
 //! Access to a shard and its parts by actors, their contexts and the engine, which take turns.
 
-use std::ptr::NonNull;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A pointer to a shard, or to a part of one, that several owners share, comparable to bevy's `UnsafeWorldCell`.
 ///
@@ -18,7 +18,9 @@ use std::ptr::NonNull;
 ///
 /// Code that accesses the value by [`TurnCell::as_ptr`] must maintain the invariant itself, and documents how it does
 /// so.
-pub(super) struct TurnCell<S>(NonNull<S>);
+///
+/// Its functions use operators on pointers instead of methods, because each method is a call in a development build.
+pub(super) struct TurnCell<S>(*mut S);
 
 impl<S> Clone for TurnCell<S> {
     #[inline(always)]
@@ -37,85 +39,100 @@ impl<S> TurnCell<S> {
     /// references to it must be those of [`TurnCell::with`] and [`TurnCell::read`].
     #[inline(always)]
     pub(super) unsafe fn new(value: *mut S) -> TurnCell<S> {
-        // SAFETY: the value exists, so its address is not null.
-        TurnCell(unsafe { NonNull::new_unchecked(value) })
+        const { assert!(align_of::<S>() > 1) };
+        #[cfg(debug_assertions)]
+        checked::forget(value as *const ());
+        TurnCell(value)
     }
 
     /// Lends the value to a closure that runs no foreign code.
     #[inline(always)]
-    pub(super) fn with<T>(mut self, act: impl FnOnce(&mut S) -> T) -> T {
+    pub(super) fn with<T>(self, act: impl FnOnce(&mut S) -> T) -> T {
         #[cfg(debug_assertions)]
-        let _lent = checked::LentGuard::new(self.0.as_ptr(), true);
+        let before = checked::lend(self.0 as *const (), true);
         // SAFETY: the caller of `new` has guaranteed that the value exists and that only this thread uses it. There is
         // no other reference: references are created only here and in `read`, and the closure neither uses the cell nor
         // runs code that could.
-        act(unsafe { self.0.as_mut() })
+        let result = act(unsafe { &mut *self.0 });
+        #[cfg(debug_assertions)]
+        checked::end(before);
+        result
     }
 
     /// Lends the value for reading to a closure that runs no foreign code which could use the cell.
     #[inline(always)]
     pub(super) fn read<T>(self, act: impl FnOnce(&S) -> T) -> T {
         #[cfg(debug_assertions)]
-        let _lent = checked::LentGuard::new(self.0.as_ptr(), false);
+        let before = checked::lend(self.0 as *const (), false);
         // SAFETY: the caller of `new` has guaranteed that the value exists and that only this thread uses it. There is
         // no reference for changes: such references are created only in `with`, whose closures do not use the cell, and
         // the closure does not change the value.
-        act(unsafe { self.0.as_ref() })
+        let result = act(unsafe { &*self.0 });
+        #[cfg(debug_assertions)]
+        checked::end(before);
+        result
     }
 
     /// Returns the pointer to the value.
     #[inline(always)]
     pub(super) fn as_ptr(self) -> *mut S {
-        self.0.as_ptr()
+        self.0
     }
 }
 
+/// Runs a closure, and returns its panic. What was lent when the panic happened is no longer lent.
+#[inline(always)]
+pub(super) fn caught<T>(act: impl FnOnce() -> T) -> std::thread::Result<T> {
+    #[cfg(debug_assertions)]
+    let before = checked::lent();
+    let result = catch_unwind(AssertUnwindSafe(act));
+    #[cfg(debug_assertions)]
+    if result.is_err() {
+        checked::end(before);
+    }
+    result
+}
+
 /// The check of the third fact. It is called for each of an engine's thousands of closures. Its functions are not generic,
-/// return one number and do not unwind, so that each call is short: the check was once a sixth of a development build.
+/// return one number and do not unwind, and there is no guard, so that each call is short: the check was once a sixth of a
+/// development build.
 #[cfg(debug_assertions)]
 mod checked {
     use std::cell::Cell;
 
     thread_local! {
         /// The address of the value that a `TurnCell` lent last on this thread and lends still, plus one if it is lent for
-        /// changes.
+        /// changes. All values are aligned to more than a byte.
         static LENT: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// A guard that prevents the value from being lent again, except for reading beside reading.
-    pub(super) struct LentGuard(usize);
-
-    impl LentGuard {
-        #[inline(always)]
-        pub(super) fn new<S>(value: *const S, changes: bool) -> LentGuard {
-            const {
-                assert!(
-                    align_of::<S>() > 1,
-                    "the last bit of an address says how it is lent"
-                )
-            };
-            LentGuard(lend(value.cast(), changes))
-        }
-    }
-
-    impl Drop for LentGuard {
-        #[inline(always)]
-        fn drop(&mut self) {
-            end(self.0);
-        }
-    }
-
-    extern "C" fn lend(value: *const (), changes: bool) -> usize {
+    /// Notes that the value is lent, and returns what was lent before. A value that is lent for changes must not be lent
+    /// again, unless a panic has interrupted the closure.
+    pub(super) extern "C" fn lend(value: *const (), changes: bool) -> usize {
         let value = value.addr() + usize::from(changes);
         let before = LENT.replace(value);
         assert!(
-            before & !1 != value & !1 || before & 1 == 0 && value & 1 == 0,
+            before & !1 != value & !1
+                || before & 1 == 0 && value & 1 == 0
+                || std::thread::panicking(),
             "a value is lent for changes once at a time"
         );
         before
     }
 
-    extern "C" fn end(before: usize) {
+    pub(super) extern "C" fn end(before: usize) {
         LENT.set(before);
+    }
+
+    pub(super) extern "C" fn lent() -> usize {
+        LENT.get()
+    }
+
+    /// Forgets that the value is lent, as a new cell's value is not: a panic may have interrupted the run of another value at
+    /// this address.
+    pub(super) extern "C" fn forget(value: *const ()) {
+        if LENT.get() & !1 == value.addr() {
+            LENT.set(0);
+        }
     }
 }

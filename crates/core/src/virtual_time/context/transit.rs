@@ -5,7 +5,7 @@ use crate::contract::{AddrRange, Message, SpanId, time::nanos};
 use crate::network::Delivery;
 use crate::virtual_time::event::Kind;
 use crate::virtual_time::shard::{MakeBodies, Shard};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::virtual_time::turn_cell::caught;
 
 impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
     /// Sends a message.
@@ -68,7 +68,7 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
     fn post_one_by_one<const N: usize>(&self, to: AddrRange, bodies: impl MakeBodies<M, N>) {
         for index in 0..to.len() {
             let receiver = to.at(index).as_u32();
-            match catch_unwind(AssertUnwindSafe(|| bodies.make(index))) {
+            match caught(|| bodies.make(index)) {
                 Ok(bodies) => self.post_all(receiver, bodies),
                 Err(panic) => {
                     let shard = self.shard();

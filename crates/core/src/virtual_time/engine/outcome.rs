@@ -12,9 +12,9 @@ use crate::virtual_time::outbox::Outbox;
 use crate::virtual_time::population::{Population, SpawnRequest};
 use crate::virtual_time::shard::ShardCell;
 use crate::virtual_time::shard::{Counters, ROOT, Shard};
+use crate::virtual_time::turn_cell::caught;
 use crate::virtual_time::waker;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The outcome of a shard after the loop has ended.
 pub(in super::super) struct Outcome {
@@ -99,8 +99,7 @@ impl<M: Message> Engine<M> {
             }
             let before = header.read(|header| *header);
             let stashed = cell.read(|shard| shard.stash.len(before.stashed));
-            let ask = AssertUnwindSafe(|| population.ask(actor));
-            if catch_unwind(ask).is_err() {
+            if caught(|| population.ask(actor)).is_err() {
                 cell.with(|shard| shard.turn.waiting = WaitReason::Other);
             }
             header.with(|header| header.count_like(&before));
@@ -239,7 +238,7 @@ pub(super) fn note_panic<M: Message>(
         (shard.turn.me, shard.take_arrival())
     });
     // A second panic, in a destructor, belongs to the same actor and is not reported.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(arrival)));
+    let _ = caught(|| drop(arrival));
     // Each attempt drops more of the actor, so the loop ends.
-    while catch_unwind(AssertUnwindSafe(|| population.discard(who))).is_err() {}
+    while caught(|| population.discard(who)).is_err() {}
 }

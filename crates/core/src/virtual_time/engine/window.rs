@@ -11,7 +11,7 @@ use crate::virtual_time::pause::Pause;
 use crate::virtual_time::shard::{Shard, ShardCell};
 use crate::virtual_time::slab::Slab;
 use crate::virtual_time::stored_event::{EventPtr, UnreadEvent};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::virtual_time::turn_cell::caught;
 
 impl<M: Message> Engine<M> {
     /// Gathers the events of one window.
@@ -140,7 +140,7 @@ pub(super) unsafe fn run_event<M: Message>(
         };
         let population = population.as_ref();
         let run = || population.run_one(header, event);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+        if let Err(panic) = caught(run) {
             note_panic(shard, population, &*panic);
         }
     }
@@ -172,7 +172,7 @@ pub(super) unsafe fn run_order<M: Message>(
                 }
             }
         };
-        at = match catch_unwind(AssertUnwindSafe(run)) {
+        at = match caught(run) {
             Ok(next) => next,
             Err(panic) => match population {
                 Some(population) => {

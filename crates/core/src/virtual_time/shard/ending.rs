@@ -4,7 +4,7 @@ use super::Shard;
 use crate::contract::Message;
 use crate::virtual_time::event::ScheduledEvent;
 use crate::virtual_time::shard::ShardCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::virtual_time::turn_cell::caught;
 
 impl<M: Message> Shard<M> {
     /// Ends the run at this time.
@@ -17,7 +17,7 @@ impl<M: Message> Shard<M> {
     /// Runs a closure on behalf of an actor at the end of the run. A panic is attributed to the actor.
     pub(in super::super) fn at_end(shard: ShardCell<M>, actor: u32, act: impl FnOnce()) {
         shard.with(|shard| shard.turn.me = actor);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
+        if let Err(panic) = caught(act) {
             shard.with(|shard| {
                 shard.turn.me = actor;
                 shard.note_panic("the end of the run".to_owned(), None, &*panic);

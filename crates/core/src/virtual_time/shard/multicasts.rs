@@ -9,9 +9,9 @@ use crate::virtual_time::multicast::{Bodies, Multicast, MulticastLabel, Sharing}
 use crate::virtual_time::shard::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::{CodecError, get, put};
+use crate::virtual_time::turn_cell::caught;
 use std::any::Any;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The minimum number of receivers for which a multicast pays off.
@@ -86,7 +86,7 @@ impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByInd
         let mut left = receivers;
         while !left.is_empty() {
             let mut at = left.start;
-            let send = AssertUnwindSafe(|| {
+            let send = || {
                 for index in left.clone() {
                     at = index;
                     let bodies = self.0.make(index);
@@ -94,8 +94,8 @@ impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByInd
                     let to = first.wrapping_add(index);
                     shard.with(|shard| shard.post_row(from, sent, seq, to, bodies));
                 }
-            });
-            let Err(panic) = catch_unwind(send) else {
+            };
+            let Err(panic) = caught(send) else {
                 return;
             };
             let to = first.wrapping_add(at);
