@@ -3,12 +3,13 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`document`] | reads files and directories, within bounds |
-//! | [`kubernetes`], [`istio`], [`envoy`], [`compose`], [`k6`] | a format each: its table of fields, and what it reads into a [`System`] |
+//! | [`kubernetes`], [`istio`], [`envoy`], [`compose`], [`k6`] | a format each: what it reads into a [`System`] |
 //! | [`system`] | the contents that all formats share |
 //! | [`calls`], [`build`] | who calls whom, and the definition that follows |
 //! | [`overlay`], [`traces`] | another definition, such as a learned one, with the replicas, limits and policies of the manifests |
 //!
-//! A format reads through [`item::Item`], which records what was read. All other fields are reported.
+//! A format reads through [`item::Item`], which records what was read. All other fields are reported; `IMPORT.md` has the
+//! table of fields, which [`fields`] reads.
 
 mod build;
 mod calls;
@@ -29,7 +30,7 @@ mod traces;
 
 #[cfg(feature = "compose")]
 pub use compose::architecture::compose;
-pub use fields::{Effect, Field, Unused};
+pub use fields::{Unused, field_table};
 pub use patch::{ManifestPatch, PatchFormat, manifest_patch};
 
 use crate::definition::{Definition, DefinitionError, read_text};
@@ -50,8 +51,6 @@ trait Format: Sync {
     fn name(&self) -> &'static str;
     /// True if a document has this format.
     fn knows(&self, document: &Value) -> bool;
-    /// Returns the table of the format's fields with their effects.
-    fn fields(&self) -> &'static [Field];
     /// Returns the kind and the name of a document.
     fn title(&self, document: &Value) -> (String, String);
     /// Returns the document with its variables replaced. An error names the bound that is exceeded.
@@ -316,7 +315,6 @@ fn without_effect(documents: &Documents, log: &Log) -> Vec<Unused> {
             format: document.format.name(),
             kind: &kind,
             name: &name,
-            fields: document.format.fields(),
             log,
         };
         unused.add(&looked, &document.value);
@@ -334,31 +332,6 @@ fn shortened(text: &str) -> String {
 fn seconds(seconds: f64) -> Option<TimeSpan> {
     let is_time = (0.0..=366.0 * 24.0 * 3600.0).contains(&seconds);
     is_time.then(|| TimeSpan(Duration::from_secs_f64(seconds)))
-}
-
-/// Returns the effect of each field of each format, as a table in Markdown.
-pub fn field_table() -> String {
-    let mut table = String::from("| format | kind | field | |\n|---|---|---|---|\n");
-    for format in FORMATS {
-        for Field {
-            kinds,
-            path,
-            effect,
-        } in format.fields()
-        {
-            let kinds = match *kinds {
-                "*" => "all".to_owned(),
-                kinds => kinds.replace(' ', ", "),
-            };
-            let effect = match effect {
-                Effect::Used(what) => format!("used: {what}"),
-                Effect::Ignored(why) => format!("reported: {why}"),
-            };
-            let name = format.name();
-            table.push_str(&format!("| {name} | {kinds} | `{path}` | {effect} |\n"));
-        }
-    }
-    table
 }
 
 #[cfg(all(test, feature = "compose"))]

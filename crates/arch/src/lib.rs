@@ -83,8 +83,8 @@ pub use geography::{Geography, Places, PlacesError, Zone};
 #[cfg(feature = "compose")]
 pub use import::compose;
 pub use import::{
-    Effect, Field, ImportError, ImportOptions, Imported, ImportedCall, ManifestPatch, PatchFormat,
-    Unused, field_table, import, manifest_patch,
+    ImportError, ImportOptions, Imported, ImportedCall, ManifestPatch, PatchFormat, Unused,
+    field_table, import, manifest_patch,
 };
 pub use learn::{
     ConfiguredError, LearnError, LearnOptions, LearnReport, LearnedParameter, MetricSeries,

@@ -4,7 +4,6 @@
 pub(super) mod architecture;
 
 use super::document::{Variables, variables};
-use super::fields::{Field, ignored, used};
 use super::item::Item;
 use super::kubernetes::is_address;
 use super::quantity::{duration, quantity};
@@ -23,97 +22,6 @@ const MOST_CHECK: Duration = Duration::from_secs(3600);
 /// The assumed number of nodes, each of which has one replica of a global service.
 const NODES: i64 = 3;
 
-const FIELDS: &[Field] = &[
-    ignored("*", "version", "all versions are read alike"),
-    ignored("*", "name", "--name gives the architecture its name"),
-    ignored("*", "networks", "all services reach each other"),
-    ignored("*", "volumes", "disks are not simulated"),
-    ignored("*", "secrets", "files are not simulated"),
-    ignored("*", "configs", "files are not simulated"),
-    used(
-        "*",
-        "services.*.image",
-        "container; what kind of service it is",
-    ),
-    used("*", "services.*.build", "container, without an image"),
-    used("*", "services.*.hostname", "another name of the host"),
-    used("*", "services.*.container_name", "another name of the host"),
-    used(
-        "*",
-        "services.*.deploy.replicas",
-        "count; 1 if it is missing",
-    ),
-    used("*", "services.*.scale", "count"),
-    used("*", "services.*.deploy.resources.limits.cpus", "processors"),
-    used("*", "services.*.cpus", "processors"),
-    ignored(
-        "*",
-        "services.*.deploy.resources",
-        "only limits of processors are simulated",
-    ),
-    used(
-        "*",
-        "services.*.deploy.mode",
-        "global: three replicas, as on three nodes",
-    ),
-    ignored(
-        "*",
-        "services.*.deploy",
-        "replicas are replaced only by faults; give a restart",
-    ),
-    ignored("*", "services.*.mem_limit", "only processors are simulated"),
-    used(
-        "*",
-        "services.*.environment",
-        "calls of the hosts that values name",
-    ),
-    used(
-        "*",
-        "services.*.command",
-        "calls of the hosts that it names",
-    ),
-    used(
-        "*",
-        "services.*.entrypoint",
-        "calls of the hosts that it names",
-    ),
-    used("*", "services.*.links", "calls"),
-    used("*", "services.*.depends_on", "calls"),
-    ignored("*", "services.*.depends_on.*", "services start at once"),
-    used(
-        "*",
-        "services.*.ports",
-        "a port of the host is an entry point",
-    ),
-    used("*", "services.*.healthcheck.interval", "health_check.every"),
-    used(
-        "*",
-        "services.*.healthcheck.retries",
-        "health_check.failures",
-    ),
-    ignored(
-        "*",
-        "services.*.healthcheck",
-        "a health check has no content",
-    ),
-    ignored(
-        "*",
-        "services.*.env_file",
-        "only values in the file are read, and those of .env beside it",
-    ),
-    ignored("*", "services.*.volumes", "disks are not simulated"),
-    ignored("*", "services.*.restart", "containers are not restarted"),
-    ignored("*", "services.*.networks", "all services reach each other"),
-    ignored("*", "services.*.logging", "logs are not simulated"),
-    ignored("*", "services.*.expose", "services have one address"),
-    ignored(
-        "*",
-        "services.*.profiles",
-        "services of all profiles are read",
-    ),
-    ignored("*", "services.*", "it does not change requests"),
-];
-
 impl Format for Compose {
     fn name(&self) -> &'static str {
         "compose"
@@ -129,10 +37,6 @@ impl Format for Compose {
                     .values()
                     .all(|one| one.is_object() || one.is_null())
             })
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
     }
 
     fn title(&self, _document: &Value) -> (String, String) {

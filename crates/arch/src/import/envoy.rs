@@ -1,7 +1,6 @@
 //! Static configurations of Envoy: a proxy, the clusters that it calls, and its policies for them.
 
 use super::Format;
-use super::fields::{Field, ignored, used};
 use super::istio::{balance, ejection, policy, pool};
 use super::item::{Item, Mark};
 use super::quantity::duration;
@@ -12,178 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub(super) struct Envoy;
-
-const FIELDS: &[Field] = &[
-    used(
-        "*",
-        "node.cluster",
-        "the name of the proxy; that of the file if it is missing",
-    ),
-    ignored("*", "node", "only the cluster names the proxy"),
-    ignored("*", "admin", "it takes no requests of the system"),
-    used(
-        "*",
-        "static_resources.clusters.name",
-        "the target of routes",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.lb_policy",
-        "balance; LEAST_REQUEST is two_choices",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.load_assignment.endpoints.lb_endpoints.endpoint.address.socket_address.address",
-        "the host that is called",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.circuit_breakers.thresholds.max_connections",
-        "connections.most",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.circuit_breakers.thresholds.max_pending_requests",
-        "connections.waiting",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.circuit_breakers.thresholds.max_requests",
-        "bulkhead",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.circuit_breakers.thresholds.retry_budget.budget_percent.value",
-        "retries.budget.share",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.circuit_breakers.thresholds.retry_budget.min_retry_concurrency",
-        "retries.budget.burst",
-    ),
-    ignored(
-        "*",
-        "static_resources.clusters.circuit_breakers.thresholds.max_retries",
-        "retries under way have no bound; give a retry_budget",
-    ),
-    ignored(
-        "*",
-        "static_resources.clusters.circuit_breakers",
-        "the thresholds of the default priority are used",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.outlier_detection.consecutive_5xx",
-        "ejection.failures",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.outlier_detection.base_ejection_time",
-        "ejection.for",
-    ),
-    used(
-        "*",
-        "static_resources.clusters.outlier_detection.max_ejection_percent",
-        "ejection.most",
-    ),
-    ignored(
-        "*",
-        "static_resources.clusters.outlier_detection",
-        "instances are ejected at once, for the same time",
-    ),
-    ignored(
-        "*",
-        "static_resources.clusters.connect_timeout",
-        "connections open at once",
-    ),
-    ignored(
-        "*",
-        "static_resources.clusters.type",
-        "hosts are services of the definition",
-    ),
-    ignored(
-        "*",
-        "static_resources.clusters.health_checks",
-        "give health_check in the definition",
-    ),
-    ignored(
-        "*",
-        "static_resources.clusters.transport_socket",
-        "encryption is not simulated",
-    ),
-    ignored("*", "static_resources.clusters", "it does not change calls"),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.cluster",
-        "a call of the cluster's host",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.weighted_clusters.clusters.name",
-        "a weighted target",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.weighted_clusters.clusters.weight",
-        "its weight",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.timeout",
-        "deadline of calls, or timeout without retries",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.num_retries",
-        "retries.most",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.per_try_timeout",
-        "timeout of calls",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.retry_back_off.base_interval",
-        "retries.backoff",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.retry_back_off.max_interval",
-        "retries.limit",
-    ),
-    ignored(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy",
-        "every failure is retried",
-    ),
-    used(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.request_mirror_policies.cluster",
-        "a send to the mirror",
-    ),
-    ignored(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.match",
-        "requests have no headers and paths",
-    ),
-    ignored(
-        "*",
-        "static_resources.listeners.filter_chains.filters.typed_config.route_config",
-        "requests have no headers and paths",
-    ),
-    ignored(
-        "*",
-        "static_resources.listeners",
-        "only routes of HTTP are used",
-    ),
-    ignored(
-        "*",
-        "dynamic_resources",
-        "only static configurations are read",
-    ),
-    ignored("*", "layered_runtime", "it does not change calls"),
-];
 
 /// The path to the routes in the filters of a listener.
 const ROUTES: &str = "typed_config.route_config.virtual_hosts";
@@ -197,10 +24,6 @@ impl Format for Envoy {
         document
             .get("static_resources")
             .is_some_and(Value::is_object)
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
     }
 
     fn title(&self, document: &Value) -> (String, String) {

@@ -3,47 +3,57 @@
 use super::item::Log;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-/// A field of a format, and the effect of this field on a definition.
+/// The documentation of all fields, whose table is also the program's.
+const DOCUMENT: &str = include_str!("../../IMPORT.md");
+/// The first columns of the table.
+const HEADER: &str = "| format | kind | field |";
+
+/// Returns the effect of each field of each format, as a table in Markdown.
+pub fn field_table() -> &'static str {
+    let start = DOCUMENT.find(HEADER).unwrap_or(DOCUMENT.len());
+    &DOCUMENT[start..]
+}
+
+/// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Field {
-    /// The kinds of documents that have the field, separated by blanks.
-    pub kinds: &'static str,
+pub(super) struct Field {
+    format: &'static str,
+    /// The kinds of documents that have the field, separated by commas; `all` for every kind.
+    kinds: &'static str,
     /// The keys of the field, separated by dots. Lists have no key of their own; `*` is any key. The entry also covers
     /// all fields below it.
-    pub path: &'static str,
-    /// The effect of the field.
-    pub effect: Effect,
+    path: &'static str,
+    /// The part of the definition that the field becomes, or the reason why it has no effect.
+    effect: &'static str,
 }
 
-/// The effect of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// The field becomes this part of the definition.
-    Used(&'static str),
-    /// The field has no effect, for this reason.
-    Ignored(&'static str),
-}
+impl Field {
+    /// Parses a row.
+    fn of(row: &'static str) -> Option<Field> {
+        let row = row.strip_prefix("| ")?.strip_suffix(" |")?;
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [format, kinds, path, effect] = cells[..] else {
+            return None;
+        };
+        let path = path.strip_prefix('`')?.strip_suffix('`')?;
+        Some(Field {
+            format,
+            kinds,
+            path,
+            effect,
+        })
+    }
 
-/// Creates the entry of a field that becomes the part `what` of the definition.
-pub(super) const fn used(kinds: &'static str, path: &'static str, what: &'static str) -> Field {
-    let effect = Effect::Used(what);
-    Field {
-        kinds,
-        path,
-        effect,
+    /// Returns the reason why the field has no effect; `None` if it has one.
+    fn reason(&self) -> Option<&'static str> {
+        self.effect.strip_prefix("reported: ")
     }
 }
 
-/// Creates the entry of a field without effect, with the reason.
-pub(super) const fn ignored(kinds: &'static str, path: &'static str, why: &'static str) -> Field {
-    let effect = Effect::Ignored(why);
-    Field {
-        kinds,
-        path,
-        effect,
-    }
-}
+static FIELDS: LazyLock<Vec<Field>> =
+    LazyLock::new(|| field_table().lines().filter_map(Field::of).collect());
 
 /// A field of the imported documents that had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -76,7 +86,6 @@ pub(super) struct Looked<'a> {
     pub(super) format: &'static str,
     pub(super) kind: &'a str,
     pub(super) name: &'a str,
-    pub(super) fields: &'a [Field],
     pub(super) log: &'a Log,
 }
 
@@ -108,16 +117,12 @@ impl UnusedFields {
     }
 
     fn leaf(&mut self, looked: &Looked, path: &[&str]) {
-        let known = best(looked.fields, looked.kind, path);
-        let (field, why) = match known {
-            Some(Field { path, effect, .. }) => match effect {
-                Effect::Ignored(why) => ((*path).to_owned(), (*why).to_owned()),
-                Effect::Used(_) => (
-                    (*path).to_owned(),
-                    "this value changes nothing here".to_owned(),
-                ),
-            },
-            None => (shown(path), "corsair does not know this field".to_owned()),
+        let (field, why) = match best(looked.format, looked.kind, path) {
+            Some(field) => (
+                field.path.to_owned(),
+                field.reason().unwrap_or("this value changes nothing here"),
+            ),
+            None => (shown(path), "corsair does not know this field"),
         };
         let kind: String = looked.kind.chars().take(MOST_SHOWN).collect();
         let mut key = (looked.format, kind, field);
@@ -128,7 +133,7 @@ impl UnusedFields {
             format: key.0,
             kind: key.1.clone(),
             field: key.2.clone(),
-            why,
+            why: why.to_owned(),
             times: 0,
             first: looked.name.to_owned(),
         });
@@ -140,11 +145,11 @@ impl UnusedFields {
     }
 }
 
-/// Returns the most specific field of the table for a path.
-pub(super) fn best<'a>(fields: &'a [Field], kind: &str, path: &[&str]) -> Option<&'a Field> {
-    let of_kind = fields.iter().filter(|field| {
-        let mut kinds = field.kinds.split(' ');
-        kinds.any(|known| known == kind || known == "*")
+/// Returns the most specific field of a format for a path.
+fn best(format: &str, kind: &str, path: &[&str]) -> Option<&'static Field> {
+    let of_kind = FIELDS.iter().filter(|field| {
+        let mut kinds = field.kinds.split(", ");
+        field.format == format && kinds.any(|known| known == kind || known == "all")
     });
     // A Pod has the fields of a template of pods without the template.
     let of_pod = match (kind, path) {
@@ -193,16 +198,25 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const FIELDS: &[Field] = &[
-        used("Deployment", "spec.replicas", "count"),
-        ignored("*", "metadata", "names"),
-        ignored("*", "metadata.labels.*", "labels"),
-    ];
+    #[test]
+    fn every_row_of_the_documentation_is_read() {
+        let rows = field_table()
+            .lines()
+            .skip(2)
+            .inspect(|row| assert!(Field::of(row).is_some(), "{row}"));
+        assert_eq!(rows.count(), FIELDS.len());
+        for field in FIELDS.iter() {
+            let is_used = field.effect.starts_with("used: ");
+            assert!(is_used || field.reason().is_some(), "{field:?}");
+        }
+    }
 
     #[test]
     fn what_is_not_read_is_named_by_the_longest_pattern() {
+        let memory = json!({"name": "web", "resources": {"requests": {"memory": "1Gi"}}});
         let document = json!({"metadata": {"uid": 1, "labels": {"a": "b", "c": "d"}},
-            "spec": {"replicas": 3, "paused": false, "list": [{"x": 1}, {"x": 2}], "none": null}});
+            "spec": {"replicas": 3, "paused": false, "list": [{"x": 1}, {"x": 2}], "none": null,
+                "template": {"spec": {"containers": [memory, memory]}}}});
         let log = Log::default();
         let item = Item::new(&document, &log);
         assert_eq!(item.count("spec.replicas"), Ok(Some(3)));
@@ -211,7 +225,6 @@ mod tests {
             format: "kubernetes",
             kind: "Deployment",
             name: "web",
-            fields: FIELDS,
             log: &log,
         };
         unused.add(&looked, &document);
@@ -223,10 +236,11 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "metadata 1 names",
-                "metadata.labels.* 2 labels",
+                "metadata 3 only names, namespaces and labels are used",
                 "spec.list.x 2 corsair does not know this field",
                 "spec.paused 1 corsair does not know this field",
+                "spec.template.spec.containers.name 2 this value changes nothing here",
+                "spec.template.spec.containers.resources 2 only processors are simulated",
             ]
         );
     }

@@ -2,7 +2,6 @@
 
 mod literal;
 
-use super::fields::{Field, ignored, used};
 use super::item::Item;
 use super::quantity::duration;
 use super::system::{Scenario, System, definition_name};
@@ -15,73 +14,6 @@ use std::path::Path;
 use std::time::Duration;
 
 pub(super) struct K6;
-
-const FIELDS: &[Field] = &[
-    used("*", "scenarios.*.executor", "rate or users"),
-    used("*", "scenarios.*.rate", "rate"),
-    used("*", "scenarios.*.timeUnit", "rate, in this time"),
-    used("*", "scenarios.*.startRate", "the rate in the beginning"),
-    used("*", "scenarios.*.duration", "when the rate ends"),
-    used("*", "scenarios.*.startTime", "when the rate begins"),
-    used(
-        "*",
-        "scenarios.*.stages.duration",
-        "points of the rate's profile",
-    ),
-    used(
-        "*",
-        "scenarios.*.stages.target",
-        "points of the rate's profile; of users, the most",
-    ),
-    used("*", "scenarios.*.vus", "users"),
-    used("*", "scenarios.*.startVUs", "users, if no stage has more"),
-    used(
-        "*",
-        "scenarios.*.maxVUs",
-        "users of the executor externally-controlled",
-    ),
-    ignored(
-        "*",
-        "scenarios.*.iterations",
-        "load continues to the end of the run",
-    ),
-    ignored(
-        "*",
-        "scenarios.*.preAllocatedVUs",
-        "an open loop has any number of users",
-    ),
-    ignored("*", "scenarios.*.exec", "an iteration is one request"),
-    ignored("*", "scenarios.*.env", "an iteration is one request"),
-    ignored(
-        "*",
-        "scenarios.*.gracefulStop",
-        "requests end by themselves",
-    ),
-    ignored("*", "scenarios.*", "an iteration is one request"),
-    used("*", "vus", "users"),
-    ignored(
-        "*",
-        "stages.duration",
-        "load continues to the end of the run",
-    ),
-    used("*", "stages.target", "users, the most"),
-    ignored("*", "duration", "load continues to the end of the run"),
-    used(
-        "*",
-        "thresholds.http_req_duration",
-        "objectives for gate and capacity",
-    ),
-    used(
-        "*",
-        "thresholds.http_req_failed",
-        "objectives for gate and capacity",
-    ),
-    ignored(
-        "*",
-        "thresholds",
-        "only times and failures of all requests are objectives",
-    ),
-];
 
 /// The wait of a user between two requests, which scripts do not contain as data.
 const THINK: Duration = Duration::from_secs(1);
@@ -99,10 +31,6 @@ impl Format for K6 {
             && (document.get("scenarios").is_some_and(Value::is_object)
                 || has("stages")
                 || has("vus"))
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
     }
 
     fn title(&self, _document: &Value) -> (String, String) {

@@ -1,18 +1,15 @@
 //! Manifests of Kubernetes: workloads, their routes, and their scaling.
 
-mod fields;
 mod routes;
 mod workload;
 
 pub(super) use workload::is_address;
 
 use super::document::LIST;
-use super::fields::Field;
 use super::item::{Item, Mark};
 use super::quantity::quantity;
 use super::system::{Scaler, System, WayIn, definition_name};
 use super::{Format, shortened};
-use fields::{FIELDS, WORKLOADS};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,6 +17,8 @@ use std::path::Path;
 pub(super) struct Kubernetes;
 
 const PODS: &str = "spec.template.spec";
+/// The kinds that have pods.
+const WORKLOADS: &str = "Deployment StatefulSet DaemonSet ReplicaSet Pod";
 
 impl Format for Kubernetes {
     fn name(&self) -> &'static str {
@@ -29,10 +28,6 @@ impl Format for Kubernetes {
     fn knows(&self, document: &Value) -> bool {
         let has = |key| document.get(key).is_some_and(Value::is_string);
         has("apiVersion") && has("kind")
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
     }
 
     fn title(&self, document: &Value) -> (String, String) {
