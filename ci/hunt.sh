@@ -20,5 +20,5 @@ if [ "${1:-quick}" = whole ]; then
     # 60 seconds and 4 GB are the limits.
     (ulimit -v 4194304 && timeout 60 "$history" "$made" kv)
 else
-    cargo run -q -p corsair-zoo --example scores -- 3 2000
+    cargo run -q --release -p corsair-zoo --example scores -- 3 2000
 fi

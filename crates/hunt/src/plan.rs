@@ -162,11 +162,16 @@ impl FaultPlan {
         plan.faults.extend(swarm::in_turn(
             random,
             nodes,
-            at..plan.faults_until(),
+            at..self.last_fault(),
             loses_disks,
             before,
         ));
         plan
+    }
+
+    /// Returns the end of the faults, or of the run.
+    pub(crate) fn last_fault(&self) -> u32 {
+        self.faults_until().min(self.end())
     }
 
     /// Returns the end of the run.

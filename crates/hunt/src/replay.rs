@@ -207,7 +207,7 @@ impl Subject for Near<'_> {
     fn draw(&self, random: &mut Random, _: u32) -> FaultPlan {
         let mut plan = self.plan.clone();
         if random.below(2) == 0 {
-            let (most, end) = (plan.time / MOST_MOVED, plan.faults_until().min(plan.end()));
+            let (most, end) = (plan.time / MOST_MOVED, plan.last_fault());
             for fault in &mut plan.faults {
                 *fault = fault.earlier(random.below(most + 1));
                 *fault = fault.later(random.below(most + 1), end);

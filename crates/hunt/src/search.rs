@@ -96,6 +96,7 @@ pub fn hunt_with(
     };
     let mut random = Random::new(hunt.seed ^ part);
     let (mut past, mut new) = (Past::new(), Vec::new());
+    let whole = FaultPlan::calm(subject.time());
     let mut hunted = Hunted {
         runs: 0,
         failure: None,
@@ -110,7 +111,7 @@ pub fn hunt_with(
     };
     'search: while hunted.runs < hunt.runs && deadline.is_none_or(|end| Instant::now() < end) {
         let left = usize::try_from(hunt.runs - hunted.runs).unwrap_or(usize::MAX);
-        let draw = |_| past.draw(subject, hunt.guided, &mut random);
+        let draw = |_| past.draw(subject, &whole, hunt.guided, &mut random);
         let count = if threads == 1 { 1 } else { GENERATION };
         let candidates: Vec<(u64, FaultPlan)> = (0..left.min(count)).map(draw).collect();
         let results = run_all(subject, &candidates, threads);
@@ -127,7 +128,7 @@ pub fn hunt_with(
                 });
                 break 'search;
             }
-            new.push((PastRun { seed, plan }, result.changes));
+            new.push((seed, plan, result.changes));
             // The choice of runs does not depend on the number of threads.
             if hunted.runs.is_multiple_of(GENERATION as u64) {
                 past.add_all(&mut new);
@@ -147,7 +148,7 @@ const MOST_PAST: usize = 4;
 const LOTS: u32 = 16;
 
 /// The runs from which others branch.
-struct Past {
+pub(crate) struct Past {
     /// For each kind of change, the runs in which it happened.
     kinds: Vec<Kind>,
     /// The kinds that have happened.
@@ -169,26 +170,26 @@ struct PastRun {
 }
 
 impl Past {
-    fn new() -> Past {
+    pub(crate) fn new() -> Past {
         Past {
             kinds: vec![Kind::default(); KINDS],
             known: Vec::new(),
         }
     }
 
-    fn add_all(&mut self, runs: &mut Vec<(PastRun, Vec<Change>)>) {
+    fn add_all(&mut self, runs: &mut Vec<(u64, FaultPlan, Vec<Change>)>) {
         runs.drain(..)
-            .for_each(|(run, changes)| self.add(run, &changes));
+            .for_each(|(seed, plan, changes)| self.add(seed, plan, &changes));
     }
 
     /// Adds a run with its changes. Only those matter after which there may be faults.
-    fn add(&mut self, run: PastRun, changes: &[Change]) {
-        let until = run.plan.faults_until();
+    pub(crate) fn add(&mut self, seed: u64, plan: FaultPlan, changes: &[Change]) {
+        let until = plan.last_fault();
         let mut changes: Vec<Change> = (changes.iter().copied())
             .filter(|change| change.at < until)
             .collect();
         changes.sort_unstable_by_key(|change| (change.kind, change.at));
-        let run = Arc::new(run);
+        let run = Arc::new(PastRun { seed, plan });
         for same in changes.chunk_by(|one, other| one.kind == other.kind) {
             let kind = &mut self.kinds[usize::from(same[0].kind)];
             if kind.count == 0 {
@@ -206,12 +207,25 @@ impl Past {
 
     /// Draws a new run, or one that equals an earlier run until nodes reach rare states. Some bugs need a fault in the
     /// millisecond in which a leader is elected, and others a sequence of such faults. Because the new run reaches the same
-    /// states, they become less rare each time.
-    fn draw(&self, subject: &dyn Subject, guided: bool, random: &mut Random) -> (u64, FaultPlan) {
+    /// states, they become less rare each time. `calm` is the plan without faults.
+    pub(crate) fn draw(
+        &self,
+        subject: &dyn Subject,
+        calm: &FaultPlan,
+        guided: bool,
+        random: &mut Random,
+    ) -> (u64, FaultPlan) {
         let seed = random.bits() >> 12;
         let mut random = Random::new(seed);
         if self.known.is_empty() || !guided || random.below(2) == 0 {
-            return (seed, subject.draw(&mut random, subject.time()));
+            // Faults stop after two thirds of the length that they are drawn for.
+            let length = calm.until.map_or(calm.time, |until| until + until / 2);
+            let mut plan = subject.draw(&mut random, length);
+            if let Some(until) = calm.until {
+                plan.time = calm.time;
+                plan.shorten(until);
+            }
+            return (seed, plan);
         }
         let mut lot = || {
             let known = self.known[random.below(self.known.len() as u32) as usize];
@@ -311,13 +325,13 @@ mod tests {
                 // The second change is too late: no fault can follow it.
                 changes.extend([change(300, 3), change(900, 4)]);
             }
-            past.add(PastRun { seed, plan }, &changes);
+            past.add(seed, plan, &changes);
         }
         assert_eq!(past.known, [1, 2, 3]);
         let mut random = Random::new(1);
         let mut draws = |guided| -> Vec<(u64, FaultPlan)> {
             (0..1_000)
-                .map(|_| past.draw(&Drawn, guided, &mut random))
+                .map(|_| past.draw(&Drawn, &FaultPlan::calm(1_000), guided, &mut random))
                 .collect()
         };
         let branches = |draws: &[(u64, FaultPlan)]| -> Vec<FaultPlan> {

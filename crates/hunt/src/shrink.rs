@@ -1,5 +1,6 @@
 //! Delta debugging: the smallest run that still violates the property.
 
+use crate::search::Past;
 use crate::{Absence, Failure, Fault, FaultPlan, HuntError, Replay, RunResult, Subject};
 use corsair::Random;
 use std::time::{Duration, Instant};
@@ -34,15 +35,30 @@ impl Failure {
 }
 
 /// The maximum time of all runs, as a multiple of the failure's time.
-const MOST_TIME: u64 = 6_000;
+const MOST_TIME: u64 = 24_000;
+/// The number of times that a failure is shrunk, each time with other random placements; the best result counts.
+const ATTEMPTS: u32 = 3;
 /// The number of other seeds that are tried with each smaller plan.
 const SEEDS: u64 = 4;
 /// The number of other seeds that are tried with a run of half the length; shorter runs are tried with more.
 const MORE_SEEDS: u64 = 16;
 /// The number of random placements of the faults after which no smaller run is expected.
 const PLACEMENTS: u32 = 512;
+/// The lengths of runs in which the violation is searched for again, as fractions of the failure's, and the number of runs
+/// of each.
+const SHORTER: [(u32, u32); 3] = [(1, 2), (3, 4), (7, 8)];
+const SEARCHES: u32 = 2_048;
 /// The lengths that replace the length of a run whose violation is found at its end, as fractions of it.
-const LENGTHS: [(u32, u32); 6] = [(7, 8), (3, 4), (1, 2), (1, 4), (1, 8), (1, 16)];
+const LENGTHS: [(u32, u32); 8] = [
+    (15, 16),
+    (7, 8),
+    (3, 4),
+    (1, 2),
+    (1, 4),
+    (1, 8),
+    (3, 32),
+    (1, 16),
+];
 /// The number of random plans that must pass at a shorter length, of those that pass at the whole length; the number of
 /// them that may fail, because they may show the bug; and the number of plans that are tried.
 const PASSES: u32 = 12;
@@ -74,6 +90,7 @@ pub fn shrink_within(
         time: 0,
         random: Random::new(failure.seed),
         whole: failure.plan.time,
+        faults: failure.plan.faults.len(),
         failure: failure.clone(),
     };
     let Some(result) = shrinker.fails(failure.seed, &failure.plan)? else {
@@ -82,7 +99,18 @@ pub fn shrink_within(
         });
     };
     shrinker.failure.events = result.events;
+    let whole = shrinker.failure.clone();
     shrinker.shrink()?;
+    for _ in 1..ATTEMPTS {
+        let before = std::mem::replace(&mut shrinker.failure, whole.clone());
+        shrinker.shrink()?;
+        // A result without the last steps may list more messages than it needs.
+        if shrinker.is_over() {
+            shrinker.failure = before;
+            break;
+        }
+        shrinker.keep_better(before);
+    }
     let Shrinker { runs, failure, .. } = shrinker;
     let digest = failure.replay(subject).verify(subject)?;
     Ok(Shrunk {
@@ -101,6 +129,8 @@ struct Shrinker<'a> {
     random: Random,
     /// The length of the run before shrinking.
     whole: u32,
+    /// The number of faults before shrinking.
+    faults: usize,
     failure: Failure,
 }
 
@@ -133,13 +163,20 @@ impl Shrinker<'_> {
             || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 
-    fn fails(&mut self, seed: u64, plan: &FaultPlan) -> Result<Option<RunResult>, HuntError> {
+    fn run(&mut self, seed: u64, plan: &FaultPlan) -> Result<RunResult, HuntError> {
         self.runs += 1;
         self.time += u64::from(plan.end());
-        let result = self.subject.run(seed, plan, 1)?;
+        self.subject.run(seed, plan, 1)
+    }
+
+    fn fails(&mut self, seed: u64, plan: &FaultPlan) -> Result<Option<RunResult>, HuntError> {
+        let result = self.run(seed, plan)?;
+        Ok(self.violates(&result).then_some(result))
+    }
+
+    fn violates(&self, result: &RunResult) -> bool {
         let violated = result.properties.violated();
-        let fails = violated.contains(&self.failure.property.as_str());
-        Ok(fails.then_some(result))
+        violated.contains(&self.failure.property.as_str())
     }
 
     /// Accepts the plan if it fails and is smaller with the seed of the failure, or with one of some other seeds.
@@ -155,7 +192,7 @@ impl Shrinker<'_> {
             }
             if let Some(result) = self.fails(seed, plan)?
                 && size(plan, result.events) < now
-                && (plan.absent == self.plan().absent || self.is_harmless(plan)?)
+                && (plan.absent == self.plan().absent || self.may_be_absent(plan)?)
                 && self.persists(seed, plan)?
             {
                 self.keep(seed, plan.clone(), result.events);
@@ -180,28 +217,34 @@ impl Shrinker<'_> {
     }
 
     fn shrink(&mut self) -> Result<(), HuntError> {
+        self.reduce()?;
+        self.search_shorter()?;
+        if self.plan().only.is_none() && self.list_choices()? {
+            self.reduce()?;
+        }
+        if !is_random(self.plan()) {
+            self.failure.plan.only = None;
+        }
+        Ok(())
+    }
+
+    /// Changes the plan until no change makes it smaller.
+    fn reduce(&mut self) -> Result<(), HuntError> {
         loop {
             let before = size(self.plan(), self.failure.events);
             self.shorten()?;
             self.remove_faults()?;
             self.start_earlier()?;
             self.place_again()?;
-            self.remove_nodes()?;
             self.weaken()?;
-            if size(self.plan(), self.failure.events) < before && !self.is_over() {
+            if self.plan().absent.is_empty() && self.compress()? {
                 continue;
             }
-            if self.compress()? {
-                continue;
-            }
-            if self.plan().only.is_some() || !self.list_choices()? {
-                break;
+            self.remove_nodes()?;
+            if self.is_over() || size(self.plan(), self.failure.events) >= before {
+                return Ok(());
             }
         }
-        if !is_random(self.plan()) {
-            self.failure.plan.only = None;
-        }
-        Ok(())
     }
 
     /// Ends the run at the violation.
@@ -231,6 +274,62 @@ impl Shrinker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Keeps the failure if it is better than the one before: it has fewer events, or half of them if it has more faults,
+    /// though not more than before shrinking.
+    fn keep_better(&mut self, before: Failure) -> bool {
+        let (faults, events) = (self.plan().faults.len(), self.failure.events);
+        let has_more = faults > before.plan.faults.len();
+        let least = if has_more { 2 * events } else { events + 1 };
+        let is_better = faults <= self.faults && least <= before.events;
+        if !is_better {
+            self.failure = before;
+        }
+        is_better
+    }
+
+    /// Searches for the violation in ever shorter runs.
+    fn search_shorter(&mut self) -> Result<(), HuntError> {
+        for (share, of) in SHORTER {
+            while let Some(until) = self.plan().until {
+                let before = self.failure.clone();
+                let calm = FaultPlan {
+                    until: Some((until / of * share).max(1)),
+                    ..FaultPlan::calm(self.whole)
+                };
+                if !self.search(&calm)? {
+                    break;
+                }
+                self.reduce()?;
+                if !self.keep_better(before) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Searches for the violation with fewer events in runs as long as this plan. They also branch from the failure.
+    fn search(&mut self, calm: &FaultPlan) -> Result<bool, HuntError> {
+        let (mut past, Failure { seed, plan, .. }) = (Past::new(), self.failure.clone());
+        let changes = self.run(seed, &plan)?.changes;
+        let mut shorter = plan;
+        shorter.shorten(calm.end());
+        past.add(seed, shorter, &changes);
+        for _ in 0..SEARCHES {
+            if self.is_over() {
+                break;
+            }
+            let (seed, plan) = past.draw(self.subject, calm, true, &mut self.random);
+            let result = self.run(seed, &plan)?;
+            if self.violates(&result) && result.events < self.failure.events {
+                self.keep(seed, plan, result.events);
+                return Ok(true);
+            }
+            past.add(seed, plan, &result.changes);
+        }
+        Ok(false)
     }
 
     /// Removes items from a list of the plan: half of them, a quarter, and so on down to one.
@@ -342,7 +441,7 @@ impl Shrinker<'_> {
         for (share, of) in LENGTHS {
             let time = self.plan().time / of * share;
             // If a length is too short, shorter ones are, whatever their runs show.
-            if time == 0 || !self.is_long_enough(time)? {
+            if time == 0 || !self.suffices(&FaultPlan::calm(time))? {
                 break;
             }
             times.push(time);
@@ -380,16 +479,17 @@ impl Shrinker<'_> {
         Ok(plan.time == self.whole || self.fails(seed, &longer)?.is_some())
     }
 
-    /// True if a run of this length leaves a program the time to finish and to recover: almost all random plans that pass
-    /// at the whole length pass at this one.
-    fn is_long_enough(&mut self, time: u32) -> Result<bool, HuntError> {
+    /// True if the length and the absences of this plan leave a program the time to finish and to recover: almost all
+    /// random plans that pass at the whole length, with all nodes, pass with them.
+    fn suffices(&mut self, calm: &FaultPlan) -> Result<bool, HuntError> {
         let (mut passes, mut failures) = (0, 0);
         for seed in 0..TRIED {
             if passes == PASSES || failures > MAY_FAIL || self.is_over() {
                 break;
             }
-            let [whole, short] =
-                [self.whole, time].map(|time| self.subject.draw(&mut Random::new(seed), time));
+            let [whole, mut short] =
+                [self.whole, calm.time].map(|time| self.subject.draw(&mut Random::new(seed), time));
+            short.absent = calm.absent.clone();
             if self.fails(seed, &whole)?.is_none() {
                 match self.fails(seed, &short)? {
                     None => passes += 1,
@@ -407,19 +507,17 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Removes nodes, and load: a node that is necessary may be necessary only for a part of the run. A check at the end
-    /// of a run may count on the load of all nodes, so it keeps them.
+    /// Removes nodes, and load: a node that is necessary may be necessary only for a part of the run.
     fn remove_nodes(&mut self) -> Result<(), HuntError> {
-        if self.plan().until.is_none() {
-            return Ok(());
-        }
-        let end = self.plan().end();
-        let step = end / 64 + 1;
+        // For a check at the end of the run, all nodes take part as soon as faults have stopped.
+        let until = self.plan().until;
+        let end = until.unwrap_or_else(|| self.plan().faults_until());
+        let step = end / 256 + 1;
         for node in 0..self.subject.nodes() {
             if self.remove_node(node, 0, end)? {
                 continue;
             }
-            let (mut necessary, mut leaves) = (0, end);
+            let (mut necessary, mut leaves) = (until.map_or(end, |_| 0), end);
             while leaves - necessary > step {
                 let middle = necessary.midpoint(leaves);
                 match self.remove_node(node, middle, end)? {
@@ -449,8 +547,14 @@ impl Shrinker<'_> {
         self.accept(&plan, 0)
     }
 
-    /// True if the property does not fail merely because nodes are absent: without faults it holds with most seeds. A
-    /// failure that needs no fault is no such failure, because then an absent node is like a slow one.
+    /// True if the property does not fail merely because nodes are absent. A check at the end of a run may count on the
+    /// load of all nodes.
+    fn may_be_absent(&mut self, plan: &FaultPlan) -> Result<bool, HuntError> {
+        Ok(self.is_harmless(plan)? && (plan.until.is_some() || self.suffices(plan)?))
+    }
+
+    /// True if the property holds with most seeds without faults. A failure that needs no fault may have absent nodes,
+    /// because then an absent node is like a slow one.
     fn is_harmless(&mut self, plan: &FaultPlan) -> Result<bool, HuntError> {
         if plan.faults.is_empty() {
             return Ok(true);
