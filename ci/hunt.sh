@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scores the search for bugs on the zoo, and the checker on a long history.
+# Tests that the common bugs of the zoo are shrunk, and scores the search for bugs on the zoo and the checker on a long history.
 #
 #   ci/hunt.sh        quick: 3 searches of at most 2,000 runs for each program
 #   ci/hunt.sh whole  10 searches of at most 100,000 runs, an hour of hunting each fixed Raft, and a history of 1,000,000
@@ -8,6 +8,7 @@
 # Prints a table; fails if a fixed twin raises an alarm, or a shrunk failure is not reproduced 100 of 100 times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+cargo test -q --release -p corsair-zoo --test hunt -- --ignored
 if [ "${1:-quick}" = whole ]; then
     cargo run -q --release -p corsair-zoo --example scores -- 10 100000
     cargo run -q --release -p corsair-zoo --example survive -- 60 raft_{commit,log,membership,read,truncate}

@@ -91,6 +91,7 @@ pub fn shrink_within(
         random: Random::new(failure.seed),
         whole: failure.plan.time,
         faults: failure.plan.faults.len(),
+        passes: Vec::new(),
         failure: failure.clone(),
     };
     let Some(result) = shrinker.fails(failure.seed, &failure.plan)? else {
@@ -131,6 +132,8 @@ struct Shrinker<'a> {
     whole: u32,
     /// The number of faults before shrinking.
     faults: usize,
+    /// For each seed from 0 on, true if the random plan drawn from it passes at the whole length.
+    passes: Vec<bool>,
     failure: Failure,
 }
 
@@ -487,10 +490,9 @@ impl Shrinker<'_> {
             if passes == PASSES || failures > MAY_FAIL || self.is_over() {
                 break;
             }
-            let [whole, mut short] =
-                [self.whole, calm.time].map(|time| self.subject.draw(&mut Random::new(seed), time));
-            short.absent = calm.absent.clone();
-            if self.fails(seed, &whole)?.is_none() {
+            if self.passes_at_whole_length(seed)? {
+                let mut short = self.subject.draw(&mut Random::new(seed), calm.time);
+                short.absent = calm.absent.clone();
                 match self.fails(seed, &short)? {
                     None => passes += 1,
                     Some(_) => failures += 1,
@@ -498,6 +500,16 @@ impl Shrinker<'_> {
             }
         }
         Ok(passes == PASSES && failures <= MAY_FAIL)
+    }
+
+    fn passes_at_whole_length(&mut self, seed: u64) -> Result<bool, HuntError> {
+        if let Some(passes) = self.passes.get(seed as usize) {
+            return Ok(*passes);
+        }
+        let plan = self.subject.draw(&mut Random::new(seed), self.whole);
+        let passes = self.fails(seed, &plan)?.is_none();
+        self.passes.push(passes);
+        Ok(passes)
     }
 
     fn with_faults(&self, change: impl Fn(&Fault) -> Fault) -> FaultPlan {
