@@ -315,6 +315,7 @@ fn without_effect(documents: &Documents, log: &Log) -> Vec<Unused> {
             format: document.format.name(),
             kind: &kind,
             name: &name,
+            fields: &fields::FIELDS,
             log,
         };
         unused.add(&looked, &document.value);
