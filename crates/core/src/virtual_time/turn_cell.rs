@@ -80,7 +80,7 @@ impl<S> TurnCell<S> {
     }
 }
 
-/// Runs a closure, and returns its panic. What was lent when the panic happened is no longer lent.
+/// Runs a closure and returns its panic. A panic ends the loans that the closure has begun.
 #[inline(always)]
 pub(super) fn caught<T>(act: impl FnOnce() -> T) -> std::thread::Result<T> {
     #[cfg(debug_assertions)]
@@ -93,9 +93,8 @@ pub(super) fn caught<T>(act: impl FnOnce() -> T) -> std::thread::Result<T> {
     result
 }
 
-/// The check of the third fact. It is called for each of an engine's thousands of closures. Its functions are not generic,
-/// return one number and do not unwind, and there is no guard, so that each call is short: the check was once a sixth of a
-/// development build.
+/// The check of the third fact. The engine has thousands of closures that call it, so its functions are not generic, return
+/// one number and do not unwind, and no guard is dropped. With a guard, the check was a sixth of a development build.
 #[cfg(debug_assertions)]
 mod checked {
     use std::cell::Cell;
