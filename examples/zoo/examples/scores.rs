@@ -3,8 +3,8 @@
 //! that draws the faults of each run independently; the number of searches that found the bug; how much of the failure
 //! remains after shrinking, which the fixed twin must pass; how often the shrunk failure is reproduced with 1 to 4
 //! workers; and whether the fixed twin raises no alarm in the same number of runs. Without arguments it makes one
-//! search of 20 runs, which shows the table but proves little. The exit code is 1 if a twin raises an alarm or a
-//! failure is not reproduced.
+//! search of 20 runs for two programs, which shows the table but proves little. The exit code is 1 if a twin raises an
+//! alarm or a failure is not reproduced.
 
 use corsair_hunt::{Failure, Hunt, Hunted, Replay, Subject, explain, hunt, shrink};
 use std::io::Write;
@@ -69,7 +69,10 @@ fn main() -> std::io::Result<ExitCode> {
         given.unwrap_or(default)
     };
     let (repeats, most) = (number(0, 1), number(1, 20));
-    let names = arguments.get(2..).unwrap_or_default();
+    let names: Vec<&str> = match arguments.is_empty() {
+        true => vec!["ring", "failover"],
+        false => arguments.iter().skip(2).map(String::as_str).collect(),
+    };
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -84,7 +87,7 @@ fn main() -> std::io::Result<ExitCode> {
     let (mut code, mut small, mut all_found) = (ExitCode::SUCCESS, 0, 0);
     for (subject, twin) in bugs.zip(twins) {
         let name = subject.name();
-        if !names.is_empty() && !names.iter().any(|chosen| chosen == name) {
+        if !names.is_empty() && !names.contains(&name) {
             continue;
         }
         let (mut runs, mut times, mut found, mut sizes) = (vec![], vec![], 0, vec![]);
