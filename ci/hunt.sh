@@ -2,8 +2,8 @@
 # Tests that the common bugs of the zoo are shrunk, and scores the search for bugs on the zoo and the checker on a long history.
 #
 #   ci/hunt.sh        quick: 3 searches of at most 2,000 runs for each program
-#   ci/hunt.sh whole  10 searches of at most 100,000 runs, an hour of hunting each fixed Raft, and a history of 1,000,000
-#                     operations
+#   ci/hunt.sh whole  10 searches of at most 100,000 runs, an hour of hunting the fixed Rafts, an hour of hunting the example
+#                     Raft, and a history of 1,000,000 operations
 #
 # Prints a table; fails if a fixed twin raises an alarm, or a shrunk failure is not reproduced 100 of 100 times.
 set -euo pipefail

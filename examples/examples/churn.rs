@@ -12,6 +12,7 @@ use corsair::{
     Actor, AsyncContext, Config, Context, Event, Executor, Flow, Message, RunError, Scenario,
     Spawn, Token, peak_memory, run,
 };
+use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(Message)]
@@ -80,13 +81,23 @@ impl Scenario<Note> for Shop {
     }
 }
 
-fn main() -> Result<(), RunError> {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse());
-    let customers: u64 = arguments.next().and_then(Result::ok).unwrap_or(100_000);
-    let group = arguments.next().and_then(Result::ok).unwrap_or(1) as u32;
+fn main() -> Result<ExitCode, RunError> {
+    let arguments = std::env::args().skip(1);
+    let numbers: Result<Vec<u64>, _> = arguments.map(|argument| argument.parse()).collect();
+    let (customers, group) = match numbers.as_deref() {
+        Ok([]) => (100_000, 1),
+        Ok([customers]) => (*customers, 1),
+        Ok([customers, group @ 1..=0xffff_ffff]) => (*customers, *group as u32),
+        _ => {
+            eprintln!(
+                "expected: churn [CUSTOMERS [GROUP]], whole numbers, a group from 1 to 4294967295"
+            );
+            return Ok(ExitCode::from(2));
+        }
+    };
     let scenario = Shop {
         customers: customers.div_ceil(DOORS),
-        group: group.max(1),
+        group,
     };
     let report = run(Executor::Virtual, &Config::default(), scenario)?;
     println!("{} actors in {:?}", report.spawned, report.wall);
@@ -94,5 +105,5 @@ fn main() -> Result<(), RunError> {
     if let Some(peak) = peak_memory() {
         println!("{} MB at most", peak >> 20);
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,5 @@
-//! Times the check of a file or of a generated history: `history FILE MODEL [REPEATS]`, or `history
-//! make OPERATIONS KEYS CLIENTS > FILE`, which writes a linearizable history of registers.
+//! Times the check of a file or of a generated history: `history FILE MODEL [REPEATS]` with the model `kv` or
+//! `register`, or `history make OPERATIONS KEYS CLIENTS > FILE`, which writes a linearizable history of registers.
 
 use corsair_check::models::{self, FromRecords, KeyValue, Register};
 use corsair_check::{Limits, check, read};
@@ -9,22 +9,32 @@ use std::time::{Duration, Instant};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize, default: u64| {
-        let given = arguments.get(index).and_then(|text| text.parse().ok());
-        given.unwrap_or(default)
+        let given = arguments.get(index);
+        given.map_or(default, |text| match text.parse() {
+            Ok(number @ 1..) => number,
+            _ => refuse(text, "a number from 1 on"),
+        })
     };
     match arguments.first().map(String::as_str) {
         Some("make") => make(number(1, 1_000_000), number(2, 100), number(3, 100))?,
         Some(file) => {
-            let text = std::fs::read(file)?;
+            let text = std::fs::read(file)
+                .unwrap_or_else(|error| refuse(file, &format!("a readable file: {error}")));
             let repeats = number(2, 1);
             match arguments.get(1).map(String::as_str) {
                 Some("kv") => time::<KeyValue>(&text, repeats)?,
-                _ => time::<Register>(&text, repeats)?,
+                None | Some("register") => time::<Register>(&text, repeats)?,
+                Some(other) => refuse(other, "a model; expected kv or register"),
             }
         }
         None => make(1000, 10, 10)?,
     }
     Ok(())
+}
+
+fn refuse(text: &str, expected: &str) -> ! {
+    eprintln!("'{text}' is not {expected}");
+    std::process::exit(2)
 }
 
 fn time<M: FromRecords + Default>(

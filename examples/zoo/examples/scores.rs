@@ -6,10 +6,24 @@
 //! search of 20 runs for two programs, which shows the table but proves little. The exit code is 1 if a twin raises an
 //! alarm or a failure is not reproduced.
 
+use clap::Parser;
 use corsair_hunt::{Failure, Hunt, Hunted, Replay, Subject, explain, hunt, shrink};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+#[derive(Parser)]
+struct Arguments {
+    /// The number of searches for each program.
+    #[arg(default_value_t = 1)]
+    repeats: u64,
+    /// The maximum number of runs of a search.
+    #[arg(default_value_t = 20)]
+    runs: u64,
+    /// The programs; all, if none is given.
+    #[arg(value_parser = corsair_zoo::names())]
+    names: Vec<String>,
+}
 
 /// The number of times that a shrunk failure is run again.
 const REPLAYS: usize = 100;
@@ -63,16 +77,14 @@ fn shrunk(subject: &dyn Subject, twin: &dyn Subject, failure: &Failure) -> (u64,
 }
 
 fn main() -> std::io::Result<ExitCode> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |index: usize, default: u64| {
-        let given = arguments.get(index).and_then(|text| text.parse().ok());
-        given.unwrap_or(default)
-    };
-    let (repeats, most) = (number(0, 1), number(1, 20));
-    let names: Vec<&str> = match arguments.is_empty() {
-        true => vec!["ring", "failover"],
-        false => arguments.iter().skip(2).map(String::as_str).collect(),
-    };
+    let Arguments {
+        repeats,
+        runs: most,
+        mut names,
+    } = Arguments::parse();
+    if std::env::args().len() == 1 {
+        names = vec!["ring".to_owned(), "failover".to_owned()];
+    }
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -87,7 +99,7 @@ fn main() -> std::io::Result<ExitCode> {
     let (mut code, mut small, mut all_found) = (ExitCode::SUCCESS, 0, 0);
     for (subject, twin) in bugs.zip(twins) {
         let name = subject.name();
-        if !names.is_empty() && !names.contains(&name) {
+        if !names.is_empty() && !names.iter().any(|chosen| chosen == name) {
             continue;
         }
         let (mut runs, mut times, mut found, mut sizes) = (vec![], vec![], 0, vec![]);

@@ -1,19 +1,34 @@
 //! Searches for violations in the fixed programs of the zoo: `survive MINUTES [NAMES…]`. The time is divided among
 //! them. The exit code is 1 if a property is violated; the shrunk failure is printed.
 
+use clap::Parser;
 use corsair_hunt::{Hunt, explain, hunt, shrink};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+#[derive(Parser)]
+struct Arguments {
+    /// The time of all searches together, in minutes.
+    #[arg(default_value = "0.001", value_parser = time)]
+    minutes: Duration,
+    /// The programs; all, if none is given.
+    #[arg(value_parser = corsair_zoo::names())]
+    names: Vec<String>,
+}
+
+fn time(minutes: &str) -> Result<Duration, String> {
+    let time = minutes.parse().ok().map(|minutes: f64| 60.0 * minutes);
+    let time = time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| "expected a number of minutes".to_owned())
+}
+
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let minutes: f64 = arguments.first().map_or(Ok(0.001), |text| text.parse())?;
-    let names = arguments.get(1..).unwrap_or_default();
+    let Arguments { minutes, names } = Arguments::parse();
     let mut chosen = corsair_zoo::all(false);
     chosen.extend(corsair_zoo::further(false));
     chosen.retain(|subject| names.is_empty() || names.iter().any(|name| name == subject.name()));
-    let time = Duration::try_from_secs_f64(minutes * 60.0 / chosen.len().max(1) as f64)?;
+    let time = minutes / chosen.len() as u32;
     let mut out = std::io::stdout().lock();
     let mut code = ExitCode::SUCCESS;
     for (seed, subject) in (4_000..).zip(&chosen) {

@@ -129,3 +129,9 @@ pub fn further(bug: bool) -> Vec<Box<dyn Subject>> {
         visibility::Visibility { bug },
     ]
 }
+
+/// Returns the names of all programs, as the values of an argument.
+pub fn names() -> Vec<&'static str> {
+    let all = all(true).into_iter().chain(further(true));
+    all.map(|subject| subject.name()).collect()
+}
