@@ -14,10 +14,9 @@
 //! | 9 | three regions |
 
 use crate::definition::{
-    CheckedDefinition, Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
+    CheckedDefinition, Definition, DefinitionError, ServiceDefinition, read_text,
 };
 use crate::topology::{Scale, ScaleError};
-use std::collections::BTreeMap;
 
 /// The last step.
 pub const LAST_STEP: u32 = 9;
@@ -37,19 +36,11 @@ pub fn step(step: u32, scale: Scale) -> Result<(CheckedDefinition, Scale), Migra
         _ => scale.regions.max(3),
     };
     let definition = Definition {
-        faults: Vec::new(),
-        links: Vec::new(),
         arch: "migration".to_owned(),
         version: "arch-0.1".to_owned(),
         description: format!("Step {step} of the way from LAMP to a replicated ring"),
-        args: String::new(),
-        date: String::new(),
-        victim: String::new(),
-        places: PlacesDefinition::default(),
-        network: None,
-        machines: BTreeMap::new(),
-        load: BTreeMap::new(),
         services: services(step, scale.percent)?,
+        ..Definition::default()
     };
     // The definition is converted to text and read again, so that it passes the same checks as every other definition.
     let text = serde_json::to_string_pretty(&definition).map_err(MigrationError::Text)?;

@@ -5,8 +5,8 @@ use super::role::Role;
 use super::system::{Scaler, System, Workload, merge};
 use super::{ImportError, ImportOptions, Imported, ImportedCall};
 use crate::definition::{
-    Arrivals, CallPolicy, Definition, EndpointDefinition, EntryLoad, PlacesDefinition, Rate,
-    ServiceDefinition, StepDefinition, Targets,
+    Arrivals, CallPolicy, Definition, EndpointDefinition, EntryLoad, Rate, ServiceDefinition,
+    StepDefinition, Targets,
 };
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
@@ -55,17 +55,9 @@ pub(super) fn build(mut system: System, options: &ImportOptions) -> Result<Impor
         definition: Definition {
             arch: options.name.clone(),
             version: "arch-0.1".to_owned(),
-            description: String::new(),
-            args: String::new(),
-            date: String::new(),
-            victim: String::new(),
-            places: PlacesDefinition::default(),
-            network: None,
-            machines: BTreeMap::new(),
             load,
-            faults: Vec::new(),
-            links: Vec::new(),
             services,
+            ..Definition::default()
         },
         documents: 0,
         calls,

@@ -15,9 +15,7 @@ use super::script::{self, Measured};
 use super::slots::{self, Visit};
 use super::traced_names::TracedNames;
 use super::waits;
-use crate::definition::{
-    Definition, EndpointDefinition, EntryLoad, PlacesDefinition, ServiceDefinition,
-};
+use crate::definition::{Definition, EndpointDefinition, EntryLoad, ServiceDefinition};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The requests per second at each endpoint of each service.
@@ -220,17 +218,9 @@ pub(super) fn describe(
         definition: Definition {
             arch: name.to_owned(),
             version: "arch-0.1".to_owned(),
-            description: String::new(),
-            args: String::new(),
-            date: String::new(),
-            victim: String::new(),
-            places: PlacesDefinition::default(),
-            network: None,
-            machines: BTreeMap::new(),
             load,
-            faults: Vec::new(),
-            links: Vec::new(),
             services,
+            ..Definition::default()
         },
         unseen: {
             let name = |service| names.service(service).to_owned();

@@ -13,9 +13,7 @@
 //! not show which service calls which.
 
 use super::{ComposeService, read_service, texts_of};
-use crate::definition::{
-    Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
-};
+use crate::definition::{Definition, DefinitionError, ServiceDefinition, read_text};
 use crate::image::package;
 use crate::import::document::{Documents, parse, variables};
 use crate::import::item::{Item, Log};
@@ -51,19 +49,11 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Impor
         .map_err(ImportError::TooMuch)?;
     let services = convert(&document).map_err(|what| broken(format!("is not usable: {what}")))?;
     let definition = Definition {
-        faults: Vec::new(),
-        links: Vec::new(),
         arch: arch.to_owned(),
         version: "arch-0.1".to_owned(),
         description: format!("Made from {}", file.display()),
-        args: String::new(),
-        date: String::new(),
-        victim: String::new(),
-        places: PlacesDefinition::default(),
-        network: None,
-        machines: BTreeMap::new(),
-        load: BTreeMap::new(),
         services,
+        ..Definition::default()
     };
     // The generated definition passes the same checks as one that is read from a file, so a run accepts it.
     let written = definition.to_text();
