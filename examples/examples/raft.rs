@@ -239,12 +239,12 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         ..Hunt::default()
     };
     if let Some(minutes) = std::env::args().nth(1) {
-        let Ok(minutes) = minutes.parse::<u32>() else {
-            eprintln!("'{minutes}' is not a number of minutes; give a whole number, such as 60");
+        let number: f64 = minutes.parse().unwrap_or(f64::NAN);
+        let Ok(time) = Duration::try_from_secs_f64(60.0 * number) else {
+            eprintln!("'{minutes}' is not a number of minutes; give one, such as 60 or 0.5");
             return Ok(ExitCode::from(2));
         };
-        settings.runs = u64::MAX;
-        settings.time = Duration::from_mins(minutes.into());
+        (settings.runs, settings.time) = (u64::MAX, time);
     }
     let hunted = hunt(&raft, &settings)?;
     print!("{} runs\n{}", hunted.runs, hunted.properties);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Parser)]
 struct Arguments {
     /// The number of searches for each program.
-    #[arg(default_value_t = 1)]
+    #[arg(default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     repeats: u64,
     /// The maximum number of runs of a search.
     #[arg(default_value_t = 20)]
@@ -90,14 +90,9 @@ fn main() -> std::io::Result<ExitCode> {
         out,
         "| program | runs | time | unguided | found | shrunk | reproduced | twin |\n|---|---|---|---|---|---|---|---|"
     )?;
-    let bugs = corsair_zoo::all(true)
-        .into_iter()
-        .chain(corsair_zoo::further(true));
-    let twins = corsair_zoo::all(false)
-        .into_iter()
-        .chain(corsair_zoo::further(false));
+    let [bugs, twins] = [true, false].map(corsair_zoo::all_and_further);
     let (mut code, mut small, mut all_found) = (ExitCode::SUCCESS, 0, 0);
-    for (subject, twin) in bugs.zip(twins) {
+    for (subject, twin) in bugs.into_iter().zip(twins) {
         let name = subject.name();
         if !names.is_empty() && !names.iter().any(|chosen| chosen == name) {
             continue;

@@ -18,15 +18,13 @@ struct Arguments {
 }
 
 fn time(minutes: &str) -> Result<Duration, String> {
-    let time = minutes.parse().ok().map(|minutes: f64| 60.0 * minutes);
-    let time = time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    time.ok_or_else(|| "expected a number of minutes".to_owned())
+    let minutes: f64 = minutes.parse().unwrap_or(f64::NAN);
+    Duration::try_from_secs_f64(60.0 * minutes).map_err(|_| "expected a number of minutes".into())
 }
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let Arguments { minutes, names } = Arguments::parse();
-    let mut chosen = corsair_zoo::all(false);
-    chosen.extend(corsair_zoo::further(false));
+    let mut chosen = corsair_zoo::all_and_further(false);
     chosen.retain(|subject| names.is_empty() || names.iter().any(|name| name == subject.name()));
     let time = minutes / chosen.len() as u32;
     let mut out = std::io::stdout().lock();

@@ -130,8 +130,15 @@ pub fn further(bug: bool) -> Vec<Box<dyn Subject>> {
     ]
 }
 
+/// Returns the programs of [`all`] and of [`further`], with their bugs or without.
+pub fn all_and_further(bug: bool) -> Vec<Box<dyn Subject>> {
+    let mut programs = all(bug);
+    programs.extend(further(bug));
+    programs
+}
+
 /// Returns the names of all programs, as the values of an argument.
 pub fn names() -> Vec<&'static str> {
-    let all = all(true).into_iter().chain(further(true));
-    all.map(|subject| subject.name()).collect()
+    let programs = all_and_further(true);
+    programs.iter().map(|subject| subject.name()).collect()
 }

@@ -170,10 +170,7 @@ fn a_replay_that_does_not_violate_its_property_is_not_written() {
 // Guarantee: hunt-7.
 #[test]
 fn the_fixed_twins_raise_no_alarm_and_reach_their_states() {
-    for subject in corsair_zoo::all(false)
-        .into_iter()
-        .chain(corsair_zoo::further(false))
-    {
+    for subject in corsair_zoo::all_and_further(false) {
         let hunted = search(&*subject, 2, 200, 0);
         let name = subject.name();
         assert_eq!(hunted.failure, None, "{name}\n{}", hunted.properties);
