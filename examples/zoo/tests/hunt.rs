@@ -170,8 +170,19 @@ fn a_replay_that_does_not_violate_its_property_is_not_written() {
 // Guarantee: hunt-7.
 #[test]
 fn the_fixed_twins_raise_no_alarm_and_reach_their_states() {
+    raise_no_alarm_and_reach_their_states(64);
+}
+
+// Guarantee: hunt-7.
+#[test]
+#[ignore = "takes minutes: ci/hunt.sh runs it"]
+fn the_fixed_twins_raise_no_alarm_in_thousands_of_runs() {
+    raise_no_alarm_and_reach_their_states(MOST_RUNS);
+}
+
+fn raise_no_alarm_and_reach_their_states(runs: u64) {
     for subject in corsair_zoo::all_and_further(false) {
-        let hunted = search(&*subject, 2, 200, 0);
+        let hunted = search(&*subject, 2, runs, 0);
         let name = subject.name();
         assert_eq!(hunted.failure, None, "{name}\n{}", hunted.properties);
         assert_eq!(
@@ -190,10 +201,10 @@ fn a_search_does_not_depend_on_the_number_of_threads() {
     // Runs branch after the first 32, which only a search that finds nothing is sure to reach.
     subjects.extend(corsair_zoo::all(false).into_iter().take(2));
     for subject in &subjects {
-        let one = search(&**subject, 5, 200, 1);
+        let one = search(&**subject, 5, 80, 1);
         for threads in 2..=4 {
             assert_eq!(
-                search(&**subject, 5, 200, threads),
+                search(&**subject, 5, 80, threads),
                 one,
                 "{}",
                 subject.name()
