@@ -201,10 +201,10 @@ fn a_search_does_not_depend_on_the_number_of_threads() {
     // Runs branch after the first 32, which only a search that finds nothing is sure to reach.
     subjects.extend(corsair_zoo::all(false).into_iter().take(2));
     for subject in &subjects {
-        let one = search(&**subject, 5, 80, 1);
+        let one = search(&**subject, 5, 200, 1);
         for threads in 2..=4 {
             assert_eq!(
-                search(&**subject, 5, 80, threads),
+                search(&**subject, 5, 200, threads),
                 one,
                 "{}",
                 subject.name()
